@@ -80,6 +80,7 @@ INTERIOR, SETS, CATALOGUE = (
     ("tests/domains/test_catalogue.py",),
     ("tests/functions/test_catalogue.py",),
 )
+SLIDE = ("tests/api/test_inequality.py",)
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, this.average, self.scratch", "alpha, this.average, self.scratch", TRANSCRIPTIONS),
@@ -105,7 +106,7 @@ MUTANTS = (
     ("kernels/pictures.py", "spares if first + k == 0 else 0", "spares", THRIFT),
     ("kernels/sweeps.py", "if spares & LAST and j == alphas.size - 1:", "if j < 0:", THRIFT),
     (B, "        np.negative(out_y, out=out_y)\n", "", TRANSCRIPTIONS),
-    (M, "of_x += p_3.at_g", "of_x -= p_3.at_g", REGIMES),
+    (M, "of_x += at_g", "of_x -= at_g", REGIMES),
     (M, "self.kernels.combine(self.average, alpha, ahead", "self.kernels.combine(self.average, 1.0, ahead", THRIFT),
     (M, "        if first:\n", "        if True:\n", THRIFT),
     (A, "lift = self.oracles.problem.X.project(here.x + b * (here.x - before.x))",
@@ -215,6 +216,12 @@ MUTANTS = (
     ("domains/cones.py", "half = 0.5 * first + 0.5 * norm", "half = norm", SETS),
     ("domains/planes.py", "out -= excess * normal", "out -= 0.5 * excess * normal", SETS),
     ("domains/matrices.py", "values[0] += self.ball_radius", "values[0] -= self.ball_radius", SETS),
+    ("methods/krylov.py", "oracles.image(x) - g)", "oracles.image(x) + g)", ("tests/methods/test_krylov.py",)),
+    ("functions/maxima.py", "float(weights @ self.values), weights @ self.slopes",
+     "float(weights @ self.values), -(weights @ self.slopes)", ("tests/certificates/test_hull.py",)),
+    ("functions/remembered.py", "own=_CANCELLED * FEW", "own=FEW", ROUNDING),
+    ("certificates/weak_gap.py", "return sum(products) + one.error, _add_up", "return sum(products), _add_up", SLIDE),
+    ("methods/sliding/component.py", "math.sqrt(2.0) if self.sample_operator", "1.0 if self.sample_operator", SLIDE),
 )  # fmt: skip
 
 

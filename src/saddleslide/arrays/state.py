@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     XVector: TypeAlias = Array
     YVector: TypeAlias = Array
     ZVector: TypeAlias = Array
+else:
+    XArray = YArray = XVector = YVector = ZVector = Any
 
 
 @dataclass

@@ -66,7 +66,6 @@ class Books(Watcher):
         self._grace = max(passed, 0.0) + _GRACE
 
     def note_seconds(self, seconds: float) -> None:
-        """Hear how long a call of an oracle took."""
         self._longest = max(self._longest, seconds)
 
     def made(self, asked: Any, count: float, work: Callable[[], Any]) -> Any:
@@ -87,7 +86,6 @@ class Books(Watcher):
         return answer
 
     def lend(self, work: Callable[[], Any]) -> Any:
-        """Run code of the caller's that is no call of an oracle."""
         before, self.active = self.active, LENT
         with np.errstate(**self._errors):
             answer = work()
@@ -95,7 +93,6 @@ class Books(Watcher):
         return answer
 
     def note(self, calls: Calls) -> None:
-        """Count what was made through oracles that belong to no run."""
         self.calls = self.calls + calls
 
     def follow(self, max_calls: Mapping[str, float], spent: Callable[[], Calls]) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from saddleslide.methods.base import Array, Calls, Description, Method, Point, State
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State
 from saddleslide.methods.field import calls_of, note_unbounded, primal_smoothness, pull, respond
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from saddleslide.methods.base import Calls, Description, Point, State, option
+from saddleslide.methods.base import Calls, Description, Facts, Oracles, Point, State, option
 from saddleslide.methods.field import (
     BoundedMethod,
     Field,
@@ -18,9 +18,6 @@ from saddleslide.methods.field import (
     norm_option,
     note_unbounded,
 )
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

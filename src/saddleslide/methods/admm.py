@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.trust import errors_at, gradient_aside, read_rounding, value_aside
-from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
+from saddleslide.methods.base import Array, Calls, Description, Facts, Mean, Method, Oracles, Point, State, option
 from saddleslide.metrics.fits import fit_spectral
 from saddleslide.metrics.spectral import from_coordinates, to_coordinates
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 # The penalty follows the distances travelled until it has changed so often; then it stays, as the theory wants.
 _MOST_CHANGES = 60

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from saddleslide.methods.base import Array, Calls, Description, Method, Point, State
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State
 
 
 @dataclass

@@ -24,12 +24,14 @@ from saddleslide.errors import raise_all
 from saddleslide.oracles.calls import Calls as Calls
 
 if TYPE_CHECKING:
-    # Methods are handed these, and need their names alone.
+    # Methods are handed the first three and need their names alone, which stand for anything where code runs.
     from saddleslide.certificates.judge import Judge as Judge
     from saddleslide.facts.facts import Facts as Facts
     from saddleslide.functions.minimum import LowerModel
     from saddleslide.oracles.oracles import Oracles as Oracles
     from saddleslide.theory.plan import Plan
+else:
+    Facts = Judge = Oracles = Any
 
 Point: TypeAlias = tuple[Array, Array]
 Value = float | int | str | None

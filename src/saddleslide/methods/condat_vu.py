@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
+from saddleslide.methods.base import Array, Calls, Description, Facts, Mean, Method, Oracles, Point, State, option
 
 
 @dataclass

@@ -11,20 +11,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from saddleslide.arrays.base import zeros
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.trust import value_aside
-from saddleslide.methods.base import Array, Calls, Method, Point, option
+from saddleslide.methods.base import Array, Calls, Facts, Method, Oracles, Point, option
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
 from saddleslide.theory.bounds import budget
 from saddleslide.theory.holder import Holder, total
 from saddleslide.theory.levels import levelwise_terms
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 Weights = tuple[float, float]
 Found = TypeVar("Found")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from saddleslide.methods.base import Calls, Description, Method, Point, State
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.state import XArray, YArray
-    from saddleslide.methods.base import Facts, Oracles
+from saddleslide.arrays.state import XArray, YArray
+from saddleslide.methods.base import Calls, Description, Facts, Method, Oracles, Point, State
 
 # Inner steps after which a step hands control back, so that limits hold inside a long outer step too.
 _MOST_AT_ONCE = 512

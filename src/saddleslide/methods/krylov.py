@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from saddleslide.domains.entrywise import Box, FullSpace
-from saddleslide.methods.base import BOUNDS, EXACTLY, Array, Candidate, Description, Method, Point, State
+from saddleslide.methods.base import (
+    BOUNDS,
+    EXACTLY,
+    Array,
+    Candidate,
+    Description,
+    Facts,
+    Method,
+    Oracles,
+    Point,
+    State,
+)
 from saddleslide.methods.field import linearise
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 # A residual of this part of the first one is rounding.
 _ROUNDING = 1e-15

@@ -11,17 +11,14 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import scipy
 
 from saddleslide.domains.entrywise import Box, FullSpace
-from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
 from saddleslide.oracles.calls import MOST_SHORTENED
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 _NEEDS = {
     "primal": ("smooth f", "strong convexity of g", "closed minimum of g"),

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from saddleslide.methods.base import Calls, Description, Mean, Method, Point, State, option
+from saddleslide.methods.base import Calls, Description, Facts, Mean, Method, Oracles, Point, State, option
 from saddleslide.methods.field import Field, calls_of, fewest_on_bounded, move, norm_option, note_unbounded, operator
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 # Steps of at most 1/L are proved for the average; the last iterate needs room below 1/L to contract.
 _AVERAGE, _LAST = 1.0, 0.5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from saddleslide.errors import InputError
-from saddleslide.methods.base import Calls, Description, Mean, Point, State
+from saddleslide.methods.base import Calls, Description, Facts, Mean, Oracles, Point, State
 from saddleslide.methods.field import (
     BoundedMethod,
     Field,
@@ -19,9 +19,6 @@ from saddleslide.methods.field import (
     norm_option,
     note_unbounded,
 )
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

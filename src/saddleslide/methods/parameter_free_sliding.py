@@ -12,24 +12,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 
 from saddleslide.arrays.base import split
+from saddleslide.arrays.state import ZVector
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import LowerModel
-from saddleslide.methods.base import Description, Method, Point, State, option
+from saddleslide.methods.base import Array, Description, Facts, Method, Oracles, Point, State, option
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.theory.levels import alpha as alpha_of
 from saddleslide.theory.levels import last_alpha, shortest_loop
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.arrays.state import ZVector
-    from saddleslide.methods.base import Facts, Oracles
 
 # What is averaged along with the points: the account (three numbers), and of f and g the lower model as one vector.
 Ledger: TypeAlias = "dict[str, Array]"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from saddleslide.certificates.candidate import Candidate
-from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
+from saddleslide.methods.base import Array, Calls, Description, Facts, Mean, Method, Oracles, Point, State, option
 from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 VARIANTS = ("auto", "plain", "accelerated", "linear", "restarted")
 _RESTARTED = RestartedPrimalDual()

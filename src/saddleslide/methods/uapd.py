@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from saddleslide.functions.entrywise import Zero
-from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
 from saddleslide.methods.field import backtrack, calls_of
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 # Fixed-point steps for the length of a step: each at least halves what is missing.
 _ROUNDS = 60

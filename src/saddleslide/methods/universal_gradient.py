@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
-from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
 from saddleslide.methods.field import backtrack, calls_of, note_unbounded, primal_smoothness, pull, respond
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
-from saddleslide.methods.base import Calls, Description, Mean, Point, State, option
+from saddleslide.arrays.state import XArray, YArray
+from saddleslide.methods.base import Calls, Description, Facts, Mean, Oracles, Point, State, option
 from saddleslide.methods.field import (
     BoundedMethod,
     Field,
@@ -21,10 +22,6 @@ from saddleslide.methods.field import (
     operator,
 )
 from saddleslide.oracles.calls import SHORTER
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.state import XArray, YArray
-    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
-from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
-
-if TYPE_CHECKING:
-    from saddleslide.methods.base import Facts, Oracles
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
 
 _LARGEST = 1e100
 # Part of the first estimate of the curvature from which the search begins: it only ever grows.

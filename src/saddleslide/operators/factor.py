@@ -111,7 +111,6 @@ class SymmetricMatrix(Solvable):
 
     @property
     def error(self) -> float:
-        """C with |computed H v - H v| <= c |v|."""
         return self._given + _EPS * (0.5 * (self.size + 1.0)) * self.trace + self.size**2 * _TINY
 
     @cached_property
@@ -169,7 +168,6 @@ class SymmetricMatrix(Solvable):
         return factor if broken == 0 and np.isfinite(ends).all() else None
 
     def has_factor(self, shift: float = 0.0) -> bool:
-        """Whether H + shift I is positive definite as far as its factor shows."""
         if shift not in self._factors:
             for old in [kept for kept in self._factors if kept != 0.0][: 1 - _KEPT]:
                 del self._factors[old]
@@ -177,7 +175,6 @@ class SymmetricMatrix(Solvable):
         return self._factors[shift] is not None
 
     def solve(self, r: Array, shift: float = 0.0) -> Array:
-        """(H + shift I)^-1 r up to rounding."""
         if not self.has_factor(shift):
             raise InputError("SymmetricMatrix: it is not positive definite; expected a larger shift.")
         factor, flat = self._factors[shift], np.ravel(r)
@@ -189,7 +186,6 @@ class SymmetricMatrix(Solvable):
         return found.reshape(np.shape(r))
 
     def product(self, v: Array) -> Array:
-        """H v."""
         found: Array = np.asarray(self.matrix @ v.ravel()).reshape(v.shape)
         return found
 

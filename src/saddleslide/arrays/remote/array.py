@@ -87,7 +87,6 @@ class RemoteArray(Remote, NDArrayOperatorsMixin):
 
     @property
     def native(self) -> Any:
-        """The library's own array: not to be written to."""
         if self._parent is None:
             return self._native
         with self.kind.scope():
@@ -104,7 +103,6 @@ class RemoteArray(Remote, NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's name for the kind of entries."""
         return np.dtype(str(self.native.dtype).rpartition(".")[2])
 
     @property
@@ -124,12 +122,10 @@ class RemoteArray(Remote, NDArrayOperatorsMixin):
             return RemoteArray(self.kind, function(*arguments))
 
     def new(self, shape: Any, value: float = 0.0) -> RemoteArray:
-        """A new array beside this one."""
         lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         return self.made(self.space.full, lengths, value, self.native)
 
     def native_of(self, value: Any) -> Any:
-        """A number, or an array on this side; arrays of the host are brought here."""
         if isinstance(value, RemoteArray):
             return value.native
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
@@ -152,7 +148,6 @@ class RemoteArray(Remote, NDArrayOperatorsMixin):
         return RemoteArray(self.kind, self.native, self, ...)
 
     def closed(self) -> RemoteArray:
-        """The same entries, closed to writing."""
         view = self.view()
         view.writeable = False
         return view
@@ -257,7 +252,6 @@ class RemoteArray(Remote, NDArrayOperatorsMixin):
             return bool(self.space.xp.all(self.native))
 
     def host(self) -> Any:
-        """A copy on the host."""
         COUNTS.down += 1
         return np.array(self.kind.download(self.native))
 

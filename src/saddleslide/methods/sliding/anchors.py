@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, split, zeros
-from saddleslide.arrays.state import State
+from saddleslide.arrays.state import State, XVector, YVector
 from saddleslide.kernels.updates import updates
 from saddleslide.oracles.oracles import Oracles
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.state import XVector, YVector
 
 
 @dataclass
