@@ -52,7 +52,12 @@ class Data:
             return R @ scipy.optimize.lsq_linear(R, u, bounds=(Z.lower, Z.upper), method="bvls", tol=1e-15).x
 
         radius = math.sqrt(Z.squared_radius(np.zeros(Z.shape)) * np.linalg.eigvalsh(P)[-1])
-        return D.Custom(project=project, shape=Z.shape, radius=radius * (1.0 + 1e-9))
+        return D.Custom(
+            project=project,
+            shape=Z.shape,
+            support=lambda d: R @ np.where(R.T @ d > 0.0, Z.upper, Z.lower),
+            radius=radius * (1.0 + 1e-9),
+        )
 
 
 def least(H, c, X):
@@ -143,6 +148,42 @@ def test_a_proximal_step_in_a_norm_meets_its_optimality_condition(seed):
                 others += [v + 1e-3 * (u - v) for u in others]
                 gains = [s.value(u) - s.value(v) + float(slope @ (u - v)) for u in others]
                 assert X.contains(v, 1e-12) and min(gains) >= -1e-9
+
+
+@gathered("seed", range(3))
+def test_slide_takes_matrices_as_norms(seed):
+    # f1, f2, g1, g2, B: a quadratic and a linear term each.
+    data, loops = Data(seed), (3, 1, 2, 1, 4)
+    problem, other = data.problem(box, box), data.in_coordinates(box, box)
+    here = ss.slide(problem, loops=loops, metric=data.P)
+    there = ss.slide(other, loops=loops, metric=1.0)
+    for P, R, block, moved in zip(data.P, data.R, here.blocks, there.blocks, strict=True):
+        np.testing.assert_allclose(R @ block, moved, atol=1e-9)
+        # The matrix of one block beside a number is the norm of that block alone.
+        assert ss.slide(problem, loops=loops, metric=(P, 2.0)).levels[0].term.weights == (1.0, 2.0)
+    assert [one.L for one in here.levels] == pytest.approx([one.L for one in there.levels], rel=1e-9)
+    found, expected = (one.levels[4].term.M for one in (here, there))
+    assert found == pytest.approx(expected, rel=1e-9) and found > 0.0
+    assert true_gap(data, box, here.x, here.y) <= here.gap <= here.bound < math.inf
+    assert here.gap == pytest.approx(there.gap, rel=1e-9)
+    # The models that are carried along are those of a rough f and of Q, not of P^-1 of them.
+    A, (E_x, E_y) = np.random.default_rng(seed).standard_normal((6, 4)), map(np.linalg.inv, data.R)
+    tilt = 0.3 * data.c_y
+    rough = []
+    for matrices, whole, metric in (
+        ((A, data.B, tilt), problem, data.P),
+        ((A @ E_x, E_y.T @ data.B @ E_x, E_y.T @ tilt), other, 1.0),
+    ):
+        parts = [
+            ss.Component(F.Power(0.0) @ matrices[0], ss.Holder(0.0, 5.0), block=0),
+            ss.Component(coupling=matrices[1]),
+            ss.Component(F.Linear(matrices[2]), block=1),
+        ]
+        rough.append(ss.slide(parts, D.Product(whole.X, whole.Y), np.zeros(8), (12, 4, 1), metric=metric))
+    assert rough[0].certificate.kind == rough[1].certificate.kind == "models"
+    assert rough[0].gap == pytest.approx(rough[1].gap, rel=1e-6)
+    solved = ss.slide(problem, tol=0.5, metric=data.P)
+    assert solved.status is ss.Status.SOLVED and true_gap(data, box, solved.x, solved.y) <= solved.gap <= 0.5
 
 
 def test_a_matrix_is_data_of_a_plan():

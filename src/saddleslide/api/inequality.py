@@ -23,7 +23,14 @@ from saddleslide.domains.product import Product
 from saddleslide.errors import CheckpointError, InputError, OutcomeError, raise_all
 from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.component_sliding import FIELD, ComponentSliding, ComponentState
-from saddleslide.methods.sliding.component import AUTO, Component, component_terms, components_of, names_of
+from saddleslide.methods.sliding.component import (
+    AUTO,
+    Component,
+    block_norms_of,
+    component_terms,
+    components_of,
+    names_of,
+)
 from saddleslide.operators.void import Void
 from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.sampling import as_generator
@@ -47,7 +54,7 @@ def slide(
     domain: Domain | None = None,
     start: Any = None,
     loops: Sequence[int] | None = None,
-    metric: float | str | Sequence[float] = AUTO,
+    metric: Any = AUTO,
     *,
     tol: float | None = None,
     proved: bool = True,
@@ -80,8 +87,8 @@ def slide(
         callables get, and the run returns, arrays of that kind.
     loops : sequence of int, optional
         T_1, ..., T_n in place of a plan; component i is called T_1 * ... * T_i times.
-    metric : "auto", "levelwise", float or one float per block
-        Weights of P; the blocks are the factors of a Product domain. The constants of the components are in this norm.
+    metric : "auto", "levelwise", float, matrix, one of `ss.metrics`, or one of these per block
+        P on each block, the factors of a Product domain. Declared constants are in this norm, others are found in it.
         "levelwise", where all components are functions of one of two bounded blocks and couplings of both, gives each
         the norm of its own (docs/theory.md); "auto" takes it there, and elsewhere P = I.
     tol : float, optional
@@ -140,7 +147,8 @@ def slide(
     kind, target = kind_of(start), None if tol is None else as_number(tol, "slide: tol", 0.0)
     z = domain.project(as_real(start, "start", domain.shape))
     problem = SaddleProblem(Zero(), Zero(), Void(domain.shape), domain, FullSpace(0), arrays=kind)
-    method = ComponentSliding(parts, levels, domain, limits, target is not None, as_generator(rng, "slide"))
+    norms = () if isinstance(metric, str) else block_norms_of(metric, domain)
+    method = ComponentSliding(parts, levels, domain, limits, target is not None, norms, as_generator(rng, "slide"))
     bound = math.inf if estimated else sharp_bound(levels)
     if callback is not None and not callable(callback):
         raise InputError(f"slide: callback is {callback!r}; expected a function of an intermediate InequalityResult.")
@@ -154,7 +162,8 @@ def slide(
         callback=None if callback is None else report, on_interrupt=on_interrupt, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, clock=Clock(entered),
     )  # fmt: skip
-    digest = digest_of(list(parts), domain, [[level.term.name, level.T, level.L] for level in levels], z, target)
+    seen = [norm.product(np.ones(block.shape)) for norm, block in zip(norms, domain.blocks, strict=False) if norm]
+    digest = digest_of(list(parts), domain, [[level.term.name, level.T, level.L] for level in levels], z, target, seen)
     found = None if resume is None else _read(resume, digest)
     if found is not None:
         elapsed, timings = float(found[0]["elapsed"]), dict(found[0]["timings"])

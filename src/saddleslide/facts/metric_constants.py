@@ -165,6 +165,14 @@ def diameter_in(metric: Metric | None, domain: Domain) -> float:
     return domain.diameter() * (1.0 if metric is None else math.sqrt(metric.largest))
 
 
+def smoothness_in(metric: Metric, function: Function, domain: Domain) -> Holder:
+    """A Hölder condition of a function in the norm of a metric."""
+    exact = _hessian_range(metric, function, domain.shape).get("H_x")
+    if exact is not None and ESTIMATE not in exact.origin:
+        return Holder(1.0, exact.value)
+    return function.smoothness(domain).in_metric(smallest_eigenvalue(metric, domain.shape)[0])
+
+
 def quadratic_in(metric: Metric | None, weight: float, shape: tuple[int, ...]) -> Function:
     """weight/2 |u|_P^2 of points of this shape."""
     if metric is None:
@@ -196,7 +204,7 @@ def constants_in(
     Declared constants are Euclidean, as everywhere, and are converted by the extreme eigenvalues of P.
     """
     # From the Euclidean ones and the extreme eigenvalues of P; then what f and B themselves say.
-    smallest, mark = _smallest_eigenvalue(metric, problem.X.shape)
+    smallest, mark = smallest_eigenvalue(metric, problem.X.shape)
     by_smallest, H, L_xy = f"and the smallest eigenvalue of P{mark}", used["H_x"], used["L_xy"]
     in_metric = Holder(used["nu_x"].value, H.value).in_metric(smallest)
     computed = {
@@ -223,7 +231,7 @@ def oracles_in(
     for name, metric, domain in zip("fg", norms, (problem.X, problem.Y), strict=True):
         if metric is not None and name in oracles:
             delta, L = oracles[name]
-            found[name] = (delta, L / _smallest_eigenvalue(metric, domain.shape)[0])
+            found[name] = (delta, L / smallest_eigenvalue(metric, domain.shape)[0])
     return found
 
 
@@ -233,7 +241,7 @@ def noise_in(norms: Norms, noise: Mapping[str, Constant], problem: SaddleProblem
     for side, metric, domain in zip("xy", norms, (problem.X, problem.Y), strict=True):
         name = f"sigma2_{side}"
         if metric is not None and name in noise:
-            smallest, mark = _smallest_eigenvalue(metric, domain.shape)
+            smallest, mark = smallest_eigenvalue(metric, domain.shape)
             known = noise[name]
             found[name] = Constant(known.value / smallest, f"{known.origin}, in the dual norm of {side}{mark}")
     return found
@@ -287,7 +295,8 @@ def _ritz_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> tuple[fl
     return float(values[0]), float(values[-1])
 
 
-def _smallest_eigenvalue(metric: Metric, shape: tuple[int, ...]) -> tuple[float, str]:
+def smallest_eigenvalue(metric: Metric, shape: tuple[int, ...]) -> tuple[float, str]:
+    """A lower bound on the eigenvalues of P, and a mark where it is an estimate."""
     if isinstance(metric, Symbol):
         return float(np.min(metric.symbol)), ""
     if isinstance(metric, MetricOperator) and metric.matrix is not None and len(metric.matrix) <= FACTORISABLE:

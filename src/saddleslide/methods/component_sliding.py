@@ -15,6 +15,7 @@ from saddleslide.domains.product import Product
 from saddleslide.functions.minimum import LowerModel
 from saddleslide.methods.base import STAGES, Description, Method, State
 from saddleslide.methods.sliding.component import Component
+from saddleslide.methods.sliding.proximal import BlockNorms
 from saddleslide.methods.sliding.recursion import Extras, Model, Piece, Recursion, RecursionState, Writer
 from saddleslide.oracles.calls import RunEnded
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from saddleslide.arrays.state import XVector
     from saddleslide.domains.base import Domain
     from saddleslide.facts.facts import Facts
+    from saddleslide.metrics.base import Metric
     from saddleslide.oracles.oracles import Oracles
     from saddleslide.theory.levels import Level
 
@@ -68,6 +70,7 @@ class ComponentSliding(Method):
     domain: Domain
     limits: Mapping[str, float] = field(default_factory=dict)
     watched: bool = True
+    norms: tuple[Metric | None, ...] = ()
     seed: np.random.Generator | None = None
 
     @property
@@ -109,17 +112,34 @@ class ComponentSliding(Method):
     def _recursion(self, state: ComponentState, oracles: Oracles) -> Recursion:
         """Algorithm 1 with its buffers; exact functions with values and all operators are carried along as models."""
         values: dict[str, float] = {}
+        space = self.domain if isinstance(self.domain, Product) else Product(self.domain)
+        spaces = BlockNorms(space.blocks, self.norms or (None,) * len(space.blocks))
+        # Slopes as they are, where the recursion has P^-1 of them.
+        raw: dict[str, Array] | None = None if spaces.are_plain else {}
+
+        def kept(key: str, write: Writer) -> Writer:
+            if raw is None:
+                return write
+
+            def keep(z: Array, out: Array) -> None:
+                write(z, out)
+                raw[key] = out.copy()
+                spaces.invert(out)
+
+            return keep
+
         gradients: list[Writer | None] = []
         operators: list[Writer | None] = []
         pieces: list[Piece | None] = []
         for name, one in zip(self.names, self.components, strict=True):
-            gradients.append(self._gradient(name, one, state, oracles, values) if one.has_gradient else None)
-            operators.append(self._operator(name, one, state, oracles) if one.has_operator else None)
-            pieces.append(self._piece(name, one, values) if one.has_value and not one.is_sampled else None)
+            gradient = self._gradient(name, one, state, oracles, values) if one.has_gradient else None
+            gradients.append(None if gradient is None else kept(name, gradient))
+            operator = self._operator(name, one, state, oracles) if one.has_operator else None
+            operators.append(None if operator is None else kept(name + FIELD, operator))
+            pieces.append(self._piece(name, one, values, raw) if one.has_value and not one.is_sampled else None)
         exact = [one.has_operator and one.sample_operator is None for one in self.components]
         fields = [name + FIELD if known else None for name, known in zip(self.names, exact, strict=True)]
-        space = self.domain if isinstance(self.domain, Product) else Product(self.domain)
-        extras = Extras(pieces, fields=fields)
+        extras = Extras(pieces, fields=fields, project=spaces.project(), images=raw)
         return Recursion(self.levels, gradients, operators, space, state.point, extras)
 
     def _made(self, name: str, key: str, state: ComponentState, oracles: Oracles, z: Array, work: Any) -> None:
@@ -159,12 +179,13 @@ class ComponentSliding(Method):
 
         return write
 
-    def _piece(self, name: str, one: Component, values: dict[str, float]) -> Piece:
+    def _piece(self, name: str, one: Component, values: dict[str, float], raw: Mapping[str, Array] | None) -> Piece:
         """The lower model of one gradient, as a function of the whole point; rounding is taken off."""
         region, part = one.region(self.domain), one.part(self.domain)
 
         def piece(z: Array, gradient: Array) -> Model:
             assert one.function is not None
+            gradient = gradient if raw is None else raw[name]
             point, slope = z[part].reshape(region.shape), gradient[part].reshape(region.shape)
             made = LowerModel.from_gradient(one.function, region, point, values[name], slope, 0.0)  # type: ignore[arg-type]
             return made.constant, gradient.copy()

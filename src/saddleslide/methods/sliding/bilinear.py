@@ -47,19 +47,20 @@ def bilinear_recursion(
     values: dict[str, float] = {}
     gradients, pieces = gradient_writers(oracles, view.problem, values), model_pieces(view, values)
     coupled = any(level.term.M > 0.0 for level in stage.levels)
-    operator = view.dual(product_writer(oracles)) if coupled else None
+    spaces = view.spaces
+    operator = spaces.dual(product_writer(oracles)) if coupled else None
     anchors = take_anchors(oracles, stage, start, view.problem) if anchors is None else anchors
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
-    terms = AnchorTerms(oracles, anchors, z, view.invert) if anchors.active else None
-    savings = Savings(view.dual(product_writer(oracles, at_start=True)), partial(oracles.spare, 2))
+    terms = AnchorTerms(oracles, anchors, z, spaces.invert) if anchors.active else None
+    savings = Savings(spaces.dual(product_writer(oracles, at_start=True)), partial(oracles.spare, 2))
     innermost = innermost_sweep(oracles, stage.levels, view, operator, savings, terms, z)
     return Recursion(
         stage.levels,
-        [view.dual(gradients[name]) if name in gradients else None for name in names],
+        [spaces.dual(gradients[name]) if name in gradients else None for name in names],
         [operator if name == "B" else None for name in names],
         product_domain(oracles.problem),
         z,
-        Extras([pieces.get(name) for name in names], innermost, view.base(), savings, terms, project=view.project()),
+        Extras([pieces.get(name) for name in names], innermost, view.base(), savings, terms, project=spaces.project()),
     )
 
 

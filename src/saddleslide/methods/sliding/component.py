@@ -14,9 +14,17 @@ from saddleslide.arrays.base import Array, as_number, as_real, read_only, receiv
 from saddleslide.arrays.kinds import Remote
 from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, explain_read_only, raise_all
+from saddleslide.facts.metric_constants import (
+    Omega_in,
+    in_coordinates,
+    is_matrix,
+    smallest_eigenvalue,
+    smoothness_in,
+)
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.variance import Variance
+from saddleslide.metrics.base import Metric, as_metric
 from saddleslide.operators.base import Operator
 from saddleslide.operators.explicit import as_operator
 from saddleslide.problem import SaddleProblem
@@ -201,11 +209,15 @@ class Component:
         before = sum(one.size for one in domain.blocks[:number])
         return slice(before, before + domain.blocks[number].size)
 
-    def resolve_smoothness(self, domain: Domain, weights: Sequence[float]) -> Holder | None:
+    def resolve_smoothness(
+        self, domain: Domain, weights: Sequence[float], norms: Sequence[Metric | None] = ()
+    ) -> Holder | None:
         """The Hölder condition to plan with: the declared one, else the function's own."""
         if not self.has_gradient or self.inexact is not None or self.smoothness is not None:
             return self.smoothness
         if isinstance(self.function, Function) and isinstance(self.block, int):
+            if norms and (metric := norms[self.block]) is not None:
+                return smoothness_in(metric, self.function, self.region(domain))
             return self.function.smoothness(self.region(domain)).in_metric(weights[self.block])
         if isinstance(self.function, Function) and all(weight == 1.0 for weight in weights):
             return self.function.smoothness(domain)
@@ -214,12 +226,15 @@ class Component:
             "metric, or inexact=(delta, L)."
         )
 
-    def level_constant(self, weights: Sequence[float]) -> float:
+    def level_constant(self, weights: Sequence[float], norms: Sequence[Metric | None] = ()) -> float:
         """M_i in the norm of these weights; of a sampled operator sqrt(2) M_i, which leaves room for the noise."""
         scale = math.sqrt(2.0) if self.sample_operator is not None else 1.0
         if self.coupling is None:
             return scale * self.lipschitz
         i, j = self.pair
+        if norms and (seen := in_coordinates((norms[i], norms[j]), self.matrix)) is not None:
+            own = [1.0 if norms[k] is not None else weights[k] for k in (i, j)]
+            return scale * seen.norm.upper / math.sqrt(own[0] * own[1])
         return scale * self.matrix.norm.upper / math.sqrt(weights[i] * weights[j])
 
     def level_variance(self, domain: Domain, start: Array, weights: Sequence[float]) -> Variance:
@@ -288,9 +303,7 @@ def _receive(call: Callable[[Array], Any], point: Array, out: Array, name: str, 
     receive(answer, out.shape, name, out)
 
 
-def component_terms(
-    components: Sequence[Component], domain: Domain, start: Any, metric: float | str | Sequence[float] = AUTO
-) -> list[Term]:
+def component_terms(components: Sequence[Component], domain: Domain, start: Any, metric: Any = AUTO) -> list[Term]:
     """The scalars of each component, in the order given, after one error with all that is wrong with them."""
     given = components if isinstance(components, Sequence) else [components]
     wrong = [type(component).__name__ for component in given if not isinstance(component, Component)]
@@ -307,12 +320,18 @@ def component_terms(
     names = names_of(components)
     if metric == LEVELWISE or (metric == AUTO and _is_levelwise(components, domain)):
         return _levelwise(components, names, domain, z)
-    weights = _block_weights(1.0 if isinstance(metric, str) and metric == AUTO else metric, domain)
-    Omega = find_Omega(domain, z, weights)
+    norms = block_norms_of(metric, domain)
+    weights = _block_weights(metric, domain)
+    Omega = find_Omega(domain, z, weights, norms)
+    # Where P is a matrix, its smallest eigenvalue stands for a weight: constants are at most what they are with it.
+    least = tuple(
+        weight if norm is None else smallest_eigenvalue(norm, block.shape)[0]
+        for weight, norm, block in zip(weights, norms, domain.blocks, strict=True)
+    )
     return [
         Term(
-            name, component.resolve_smoothness(domain, weights), component.level_constant(weights), component.inexact,
-            component.tau, weights, Omega, component.level_variance(domain, z, weights).value,
+            name, component.resolve_smoothness(domain, least, norms), component.level_constant(least, norms),
+            component.inexact, component.tau, weights, Omega, component.level_variance(domain, z, least).value,
             component.operator_variance,
         )
         for name, component in zip(names, components, strict=True)
@@ -383,19 +402,39 @@ def _number(letter: str, i: int, among: Sequence[object]) -> str:
     return letter if len(among) == 1 else f"{letter}{i + 1}"
 
 
-def _block_weights(metric: float | str | Sequence[float], domain: Domain) -> tuple[float, ...]:
-    """One positive weight per block of the domain."""
-    count, several = len(domain.blocks), isinstance(metric, Sequence | np.ndarray) and not isinstance(metric, str)
-    given: list[Any] = list(metric) if several else [metric] * count  # type: ignore[arg-type]
+def _given_norms(metric: Any, domain: Domain) -> list[Any]:
+    """What is given for each block: numbers, matrices, metrics."""
+    count, whole = len(domain.blocks), isinstance(metric, str) and metric == AUTO
+    several = isinstance(metric, list | tuple) or (isinstance(metric, np.ndarray) and metric.ndim == 1)
+    given: list[Any] = list(metric) if several else [1.0 if whole else metric] * count
     if len(given) != count:
         raise InputError(f"metric: received {len(given)} weights; expected 1 or {count}, one per block of {domain}.")
-    weights = tuple(as_number(weight, "metric: weight") for weight in given)
+    return given
+
+
+def _is_norm(given: Any) -> bool:
+    return isinstance(given, Metric) or is_matrix(given)
+
+
+def block_norms_of(metric: Any, domain: Domain) -> tuple[Metric | None, ...]:
+    """The norms of the blocks that are given as matrices or metrics; None where P is a number."""
+    pairs = zip(_given_norms(metric, domain), domain.blocks, strict=True)
+    return tuple(as_metric(given, block.shape) if _is_norm(given) else None for given, block in pairs)
+
+
+def _block_weights(metric: Any, domain: Domain) -> tuple[float, ...]:
+    """One positive weight per block of the domain; 1 where P is a matrix or a metric."""
+    given = _given_norms(metric, domain)
+    weights = tuple(1.0 if _is_norm(weight) else as_number(weight, "metric: weight") for weight in given)
     if any(weight <= 0.0 for weight in weights):
         raise InputError(f"metric: weights are {weights}; expected numbers > 0.")
     return weights
 
 
-def find_Omega(domain: Domain, point: Array, weights: Sequence[float]) -> float:
+def find_Omega(domain: Domain, point: Array, weights: Sequence[float], norms: Sequence[Metric | None] = ()) -> float:
     """Omega: the largest squared distance from `point` in the weighted norm."""
-    parts = zip(weights, domain.blocks, split(point.ravel(), [block.shape for block in domain.blocks]), strict=True)
-    return float(sum(weight * block.squared_radius(part) for weight, block, part in parts))
+    blocks = domain.blocks
+    parts = zip(
+        weights, norms or [None] * len(blocks), blocks, split(point.ravel(), [b.shape for b in blocks]), strict=True
+    )
+    return float(sum(weight * Omega_in(norm, block, part) for weight, norm, block, part in parts))

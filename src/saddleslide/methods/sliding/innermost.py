@@ -232,10 +232,10 @@ class PrimalDualSweep(Sweep):
             else:
                 self.kernels.combine(q_y, 1.0, y, eta / self.eta, self.lag, self.scratch[self.n :])
                 self.oracles.adjoint(q_y.reshape(y_shape), q_x.reshape(x_shape))
-                self.view.invert(self.q, 0)
+                self.view.spaces.invert(self.q, 0)
             self._resolve(0, x, etas[0], fold_x, -1.0, q_x, weights[0])
             self.oracles.forward(x.reshape(x_shape), q_y.reshape(y_shape))
-            self.view.invert(self.q, 1)
+            self.view.spaces.invert(self.q, 1)
             self.lag[:] = y
             self._resolve(1, y, etas[1], fold_y, 1.0, q_y, weights[1])
             np.subtract(y, self.lag, out=self.lag)

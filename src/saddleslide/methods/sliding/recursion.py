@@ -10,7 +10,7 @@ projection. Centres and slopes are summed apart: the centres are far larger and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -117,7 +117,8 @@ class Extras(NamedTuple):
     - `savings` know the operator at the start, and leave its last correction out: the iterate of its level then ends
       one step behind, and the averages are what they were;
     - `anchors` are the function of the operator's level;
-    - `project` is the projection onto the domain in the norm of P, where that is not the Euclidean one.
+    - `project` is the projection onto the domain in the norm of P, where that is not the Euclidean one;
+    - `images` has the last Q(z~) under the names in `fields`, where writers write P^-1 of it.
     """
 
     pieces: Sequence[Piece | None] | None = None
@@ -127,6 +128,7 @@ class Extras(NamedTuple):
     anchors: AnchorTerms | None = None
     fields: Sequence[str | None] = ()
     project: Base | None = None
+    images: Mapping[str, Array] | None = None
 
 
 class Recursion:
@@ -145,7 +147,7 @@ class Recursion:
         start: Array,
         extras: Extras | None = None,
     ) -> None:
-        pieces, innermost, self.base, self.savings, anchors, fields, self.project = extras or Extras()
+        pieces, innermost, self.base, self.savings, anchors, fields, self.project, self.images = extras or Extras()
         self.domain, self.innermost = domain, innermost
         # The state that the buffers stand for; None in the middle of a step.
         self.held: RecursionState | None = None
@@ -296,7 +298,8 @@ class Recursion:
         if piece is not None:
             fresh[this.level.term.name] = piece(this.point, this.gradient)
         if field is not None:
-            fresh[field] = float(np.vdot(this.operator_ahead, ahead)), this.operator_ahead.copy()
+            image = this.operator_ahead if self.images is None else self.images[field]
+            fresh[field] = float(np.vdot(image, ahead)), image.copy()
         for name, new in fresh.items():
             if alpha == 1.0:
                 this.models[name] = new
@@ -309,10 +312,11 @@ class Recursion:
     def _resolve(self, above: Above) -> Array:
         """Base case: the minimiser over Z of the collected linear and proximal terms, and of simple terms."""
         self.kernels.resolve(self.solution, above.pull, above.slope, above.weights, self.edges)
-        if self.base is None:
+        base = self.project if self.base is None else self.base
+        if base is None:
             self.domain.project(self.solution, out=self.solution)
         else:
-            self.base(self.solution, above.weights)
+            base(self.solution, above.weights)
         return self.solution
 
     def _correct(self, this: _LevelState, eta: float, ahead: Array) -> None:

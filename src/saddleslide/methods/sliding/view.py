@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from saddleslide.arrays.base import Array, Shape, split
+from saddleslide.arrays.base import Array, Shape
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.searched import split_simple
-from saddleslide.methods.sliding.proximal import is_direct, resolve
+from saddleslide.methods.sliding.proximal import BlockNorms, is_direct, resolve
 from saddleslide.metrics.base import Metric
 from saddleslide.problem import SaddleProblem
 
 if TYPE_CHECKING:
-    from saddleslide.methods.sliding.recursion import Base, Writer
+    from saddleslide.methods.sliding.recursion import Base
 
 # Turns the centre of one block into its minimiser, in place, for a weight.
 BlockBase = Callable[[Array, float], None]
@@ -47,25 +47,16 @@ class View:
         """Those of x and y."""
         return [self.problem.X.shape, self.problem.Y.shape]
 
+    @property
+    def spaces(self) -> BlockNorms:
+        """The sets of both blocks with their norms."""
+        return BlockNorms((self.problem.X, self.problem.Y), self.norms)
+
     def base(self) -> Base | None:
-        """The base case with simple terms; None where it is a Euclidean projection."""
-        if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero) and self.is_direct:
+        """The base case with simple terms; None where it is a projection."""
+        if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero):
             return None
-        return self._each(*self.blocks())
-
-    def project(self) -> Base | None:
-        """The projection in the norms, which corrections take; None where it is the Euclidean one."""
-        bare = replace(self, f_simple=Zero(), g_simple=Zero())
-        return None if bare.is_direct else self._each(*bare.blocks())
-
-    def _each(self, *blocks: BlockBase) -> Base:
-        shapes = self.shapes
-
-        def minimise(centers: Array, weights: Array) -> None:
-            for block, part, weight in zip(blocks, split(centers, shapes), weights, strict=True):
-                block(part, float(weight))
-
-        return minimise
+        return self.spaces.base((self.f_simple, self.g_simple))
 
     def blocks(self) -> tuple[BlockBase, BlockBase]:
         """The base case of each block."""
@@ -78,23 +69,6 @@ class View:
             resolve(self.g_simple, y_norm, problem.Y, y, weight)
 
         return primal, dual
-
-    def invert(self, z: Array, block: int | None = None) -> None:
-        """Replace the parts of a flat slope, or that of one block, by P^-1 of them."""
-        for i, (metric, part) in enumerate(zip(self.norms, split(z, self.shapes), strict=True)):
-            if metric is not None and block in (None, i):
-                metric.invert(part)
-
-    def dual(self, write: Writer) -> Writer:
-        """A writer of slopes as P^-1 of them: the recursion then works in the norms."""
-        if self.norms == (None, None):
-            return write
-
-        def write_dual(z: Array, out: Array) -> None:
-            write(z, out)
-            self.invert(out)
-
-        return write_dual
 
 
 def view_of(
