@@ -172,6 +172,37 @@ def test_the_bound_of_the_accounts_holds_at_every_step(seed, exponents):
             assert state.constants[name] <= 2.0 * valid[name]
 
 
+@pytest.mark.parametrize("exponents", [SMOOTH, ROUGH])
+def test_calls_are_at_most_what_the_proof_of_the_price_adds_up(exponents, monkeypatch):
+    """calls <= 6 (1 + J) max N, J raised constants, halved shares and changes of the order; and few are raised."""
+    problem, valid = made(2, exponents)
+    method, oracles, asked = ParameterFreeSliding(), Oracles(problem), ParameterFreeSliding._overdrawn
+    state = method.init(oracles, Facts(problem), problem.start(), 0.1 * sup_at(problem))
+    raised, longest = dict.fromkeys("fgB", 0), dict.fromkeys("fgB", 0)
+
+    def watched(self, state, *given):
+        found, N = asked(self, state, *given), 1
+        for name, T in zip(state.order, state.loops()[0], strict=True):
+            N *= T
+            longest[name] = max(longest[name], N)
+            raised[name] += name in found
+        return found
+
+    monkeypatch.setattr(ParameterFreeSliding, "_overdrawn", watched)
+    changes = 0
+    while state.share > 0.2 or state.step < state.loops()[0][0]:
+        before, state = state, method.step(state, oracles)
+        changes += (before.order != state.order) + round(math.log2(before.share / state.share))
+    J, calls = sum(raised.values()) + changes, {"f": oracles.calls.f, "g": oracles.calls.g, "B": oracles.calls.B / 4}
+    assert all(calls[name] <= 6 * (1 + J) * longest[name] for name in "fgB")
+    # One run of the loops alone is too little: that is what not knowing the constants costs.
+    assert any(calls[name] > longest[name] for name in "fgB")
+    # Each raise doubles what was afforded, at least beta: log2 of the budget of B, twice that of f and of g.
+    for name in "fgB":
+        assert raised[name] <= 1 + (1 if name == "B" else 2) * math.log2(2.0 * longest[name])
+    assert state.constants["B"] <= 2.0 * valid["B"]
+
+
 def test_small_shares_end_the_loops_within_the_target():
     problem, _ = made(3)
     eps = 0.1 * sup_at(problem)
