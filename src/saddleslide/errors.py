@@ -12,17 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
-    "CheckpointError",
-    "InputError",
-    "MissingAdjointError",
-    "MissingExtraError",
-    "NoExactMinimumError",
-    "OutcomeError",
-    "OutputLostError",
-    "SaddleslideError",
-    "UnknownConstantError",
-    "UnreachableError",
-]
+    "CheckpointError", "InputError", "MissingAdjointError", "MissingExtraError", "NoExactMinimumError", "OutcomeError",
+    "OutputLostError", "SaddleslideError", "UnknownConstantError", "UnreachableError",
+]  # fmt: skip
 
 # What NumPy, Cython, Numba, pybind11 and PyTorch say of an array that they want to write to.
 _UNWRITABLE = re.compile(r"read.?only|writ(e)?able", re.IGNORECASE)

@@ -358,18 +358,9 @@ class Plan:
             costs, shapes, schedule = data["costs"], data["shapes"], data["schedule"]
             claim = data["certificate"]
             plain = (
-                "method",
-                "settings",
-                "tol",
-                "reduction",
-                "rtol",
-                "radius",
-                "predicted",
-                "seed",
-                "mirrored",
-                "every",
+                "method", "settings", "tol", "reduction", "rtol", "radius", "predicted", "seed", "mirrored", "every",
                 "on_allowance",
-            )
+            )  # fmt: skip
             kept: dict[str, Any] = {name: data[name] for name in plain}
             kept |= {name: tuple(data[name]) for name in ("reasons", "proximal", "notes", "spent")}
             return cls(
