@@ -148,10 +148,6 @@ def _sort(here: RemoteArray, a: Any) -> Any:
     return _told(here, found.values if here.kind.library == "torch" else found)
 
 
-def _cumsum(here: RemoteArray, a: Any) -> Any:
-    return _told(here, here.space.function("cumulative_sum", "cumsum")(_array(here, a), axis=0))
-
-
 _FUNCTIONS: dict[Any, Native] = {
     np.sum: _sum,
     np.mean: lambda here, a, axis=None: _sum(here, a, axis) / (a.size if axis is None else a.shape[axis]),
@@ -173,7 +169,7 @@ _FUNCTIONS: dict[Any, Native] = {
     np.stack: _join_by("stack"),
     np.take_along_axis: _take_along_axis,
     np.sort: _sort,
-    np.cumsum: _cumsum,
+    np.cumsum: lambda here, a: _told(here, here.space.function("cumulative_sum", "cumsum")(_array(here, a), axis=0)),
     np.count_nonzero: lambda here, a: int(_sum(here, a)),
     np.array_equal: lambda here, a1, a2: np.shape(a1) == np.shape(a2) and bool((a1 == a2).all()),
     np.broadcast_to: lambda here, array, shape: here.made(here.space.xp.broadcast_to, array.native, tuple(shape)),
