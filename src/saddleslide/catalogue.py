@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def load_on_demand(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package: finds a name in the module that has it, and keeps it.
+def load_on_demand(
+    package: str, homes: Mapping[str, tuple[str, ...]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` of a package, which finds a name in the module that has it and keeps it, and its `__dir__`.
 
     Parameters
     ----------
@@ -27,4 +29,4 @@ def load_on_demand(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callab
         setattr(sys.modules[package], name, value)
         return value
 
-    return load
+    return load, lambda: sys.modules[package].__all__

@@ -15,4 +15,4 @@ _HOMES = {"remote": ("RemoteArray",), "remote.products": ("cosine_transform", "h
 
 if not TYPE_CHECKING:
     # Unseen by type checkers, which would take every misspelt name for one of these.
-    __getattr__ = load_on_demand(__name__, _HOMES)
+    __getattr__, __dir__ = load_on_demand(__name__, _HOMES)

@@ -69,8 +69,4 @@ _HOMES = {
 
 if not TYPE_CHECKING:
     # Unseen by type checkers, which would take every misspelt name for one of these.
-    __getattr__ = load_on_demand(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = load_on_demand(__name__, _HOMES)
