@@ -182,6 +182,9 @@ def test_slide_takes_matrices_as_norms(seed):
         rough.append(ss.slide(parts, D.Product(whole.X, whole.Y), np.zeros(8), (12, 4, 1), metric=metric))
     assert rough[0].certificate.kind == rough[1].certificate.kind == "models"
     assert rough[0].gap == pytest.approx(rough[1].gap, rel=1e-6)
+    # One matrix is that of every block.
+    whole = ss.slide(problem, loops=loops, metric=(data.P[0], data.P[0]))
+    assert np.array_equal(ss.slide(problem, loops=loops, metric=data.P[0]).z, whole.z)
     solved = ss.slide(problem, tol=0.5, metric=data.P)
     assert solved.status is ss.Status.SOLVED and true_gap(data, box, solved.x, solved.y) <= solved.gap <= 0.5
 

@@ -259,7 +259,7 @@ def Omega_in(metric: Metric | None, domain: Domain, point: Array) -> float:
 
 def _hessian_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> dict[str, Constant]:
     """H_x and mu_x from the constant Hessian of f: generalised eigenvalues of (f'', P)."""
-    if not f.quadratic:
+    if not f.quadratic or f.linear:
         return {}
     size = math.prod(shape)
     if size <= FACTORISABLE and hessian_diagonal(f, shape) is not None:

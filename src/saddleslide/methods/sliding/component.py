@@ -318,7 +318,8 @@ def component_terms(components: Sequence[Component], domain: Domain, start: Any,
     notes = [(i, component.complaint(domain)) for i, component in enumerate(components, start=1)]
     raise_all("slide", [f"component {i} {note}" for i, note in notes if note])
     names = names_of(components)
-    if metric == LEVELWISE or (metric == AUTO and _is_levelwise(components, domain)):
+    named = metric if isinstance(metric, str) else ""
+    if named == LEVELWISE or (named == AUTO and _is_levelwise(components, domain)):
         return _levelwise(components, names, domain, z)
     norms = block_norms_of(metric, domain)
     weights = _block_weights(metric, domain)
