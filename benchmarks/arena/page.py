@@ -16,7 +16,7 @@ from typing import Any
 Row = dict[str, Any]
 HEAD = """# The arena
 
-`ss.minimize` and `ss.solve`, with nothing set, against tuned programs from elsewhere, on families of problems: how
+`ss.minimize` and `ss.solve`, with nothing set, against other solvers that were tuned, on families of problems: how
 long a whole call takes until its answer is right. Every cell is here, also the lost ones. This page is made from
 `benchmarks/results/arena.json`:
 

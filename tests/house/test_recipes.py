@@ -160,6 +160,12 @@ TRUSTED = {
     "square-root lasso": _with(20, lambda cp, a, x: cp.norm(a["A"] @ x - a["b"]) + 0.5 * cp.norm1(x)),
     "Chebyshev approximation": _with(20, lambda cp, a, x: cp.norm_inf(a["A"] @ x - a["b"])),
     "SVM": _with(20, lambda cp, a, x: cp.sum(cp.pos(1.0 - _margins(a) @ x)) + 0.5 * cp.sum_squares(x)),
+    "SVM with an intercept": _with(
+        21,
+        lambda cp, a, x: (
+            cp.sum(cp.pos(1.0 - _margins(a) @ x[:20] - a["labels"] * x[20])) + 0.5 * cp.sum_squares(x[:20])
+        ),
+    ),
     "squared hinge": _with(
         20, lambda cp, a, x: 0.5 * cp.sum_squares(cp.pos(1.0 - _margins(a) @ x)) + 0.5 * cp.sum_squares(x)
     ),
