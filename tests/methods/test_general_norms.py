@@ -195,4 +195,5 @@ def test_a_matrix_is_data_of_a_plan():
     plan = ss.plan(problem, 0.3, metric=data.P, regime="degenerate")
     again = ss.Plan.from_dict(plan.to_dict())
     assert "norm     of y: operator" in plan.explain()
-    assert np.array_equal(ss.run(problem, plan).x, ss.run(problem, again).x)
+    first, second = ss.run(problem, plan), ss.run(problem, again)
+    assert np.array_equal(first.x, second.x) and first.calls == second.calls

@@ -158,7 +158,7 @@ class ScheduledSliding(Sliding):
     def _view(self, center: Array, oracles: Oracles) -> View:
         """What the recursion sees of the problem."""
         schedule, problem = self.schedule, oracles.problem
-        view = view_of(problem, schedule.simple, norms_of(schedule, problem), schedule.coupling_step == PRIMAL_DUAL)
+        view = view_of(problem, schedule.simple, norms_of(schedule), schedule.coupling_step == PRIMAL_DUAL)
         if schedule.regularisation is None:
             return view
         around = _blocks(center, oracles)

@@ -11,7 +11,6 @@ from saddleslide.facts.metric_constants import Norms, noise_in
 from saddleslide.methods.schedule.planner import Setting
 from saddleslide.metrics.base import Metric
 from saddleslide.metrics.record import from_dict
-from saddleslide.operators.base import Mirrored
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.hypotheses import Constant, all_hold, rests_on_estimate
 from saddleslide.theory.levels import Level
@@ -19,10 +18,10 @@ from saddleslide.theory.plan import Plan
 from saddleslide.theory.schedule import Schedule
 
 
-def norms_of(schedule: Schedule, problem: SaddleProblem) -> Norms:
-    """The norms of both blocks, which a plan from a file has as data."""
-    sides = ((schedule.given, problem.coupling), (schedule.given_y, Mirrored(problem.coupling)))
-    x, y = (one if one is None or isinstance(one, Metric) else from_dict(one).with_coupling(B) for one, B in sides)
+def norms_of(schedule: Schedule) -> Norms:
+    """The norms of both blocks, which a plan from a file has as data; Algorithm 1 asks for P^-1 alone."""
+    given = schedule.given, schedule.given_y
+    x, y = (one if one is None or isinstance(one, Metric) else from_dict(one) for one in given)
     return x, y
 
 
@@ -34,7 +33,7 @@ def fit(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if not schedule.has_restarts:
-        squares = Setting(problem, schedule.simple, norms_of(schedule, problem), start, {}).squares
+        squares = Setting(problem, schedule.simple, norms_of(schedule), start, {}).squares
         stage = replace(schedule.stages[0], levels=tuple(_level_from(squares, level) for level in levels))
         return replace(plan, schedule=replace(schedule, stages=(stage,)))
     if schedule.proof_constants and _starts_away(schedule, start):
@@ -57,7 +56,7 @@ def bound_expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, A
     sides = (("sigma2_x", problem.f, problem.X, start[0]), ("sigma2_y", problem.g, problem.Y, start[1]))
     drawn = [(name, function.variance(domain, point)) for name, function, domain, point in sides if function.sampled]
     noise = {name: Constant(variance.value, "") for name, variance in drawn}
-    for name, constant in noise_in(norms_of(schedule, problem), noise, problem).items():
+    for name, constant in noise_in(norms_of(schedule), noise, problem).items():
         planned = plan.constants[name].value if name in plan.constants else 0.0
         if not constant.value <= planned * (1.0 + 1e-9):
             return math.inf
