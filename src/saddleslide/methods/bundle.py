@@ -18,20 +18,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar, final
 import numpy as np
 
 from saddleslide.arrays.kinds import NUMPY
+from saddleslide.arrays.state import XArray, YArray
 from saddleslide.certificates.candidate import Candidate, Column, Linearisation, YColumn
 from saddleslide.certificates.hull import keep, note_use, stack
 from saddleslide.domains.program import program_of
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.maxima import Affine, join_simple, least_maximum, near_maximum
 from saddleslide.functions.trust import errors_at, value_aside
-from saddleslide.methods.base import BOUNDS, Description, Method, Point, State, option
+from saddleslide.methods.base import BOUNDS, Array, Description, Facts, Judge, Method, Oracles, Point, State, option
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.arrays.state import XArray, YArray
     from saddleslide.domains.base import Domain
     from saddleslide.functions.base import Function
-    from saddleslide.methods.base import Facts, Judge, Oracles
 
 _Kind = TypeVar("_Kind", bound=Column)
 # The weight of a block grows while cuts fall short of a function by more than so many times w/2 of the squared step,

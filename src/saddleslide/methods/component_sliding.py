@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, zeros
+from saddleslide.arrays.state import XVector
 from saddleslide.certificates.candidate import Candidate
 from saddleslide.domains.product import Product
 from saddleslide.functions.minimum import LowerModel
-from saddleslide.methods.base import STAGES, Description, Method, State
+from saddleslide.methods.base import STAGES, Description, Facts, Method, Oracles, State
 from saddleslide.methods.sliding.component import Component
 from saddleslide.methods.sliding.proximal import BlockNorms
 from saddleslide.methods.sliding.recursion import Extras, Model, Piece, Recursion, RecursionState, Writer
 from saddleslide.oracles.calls import RunEnded
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.state import XVector
     from saddleslide.domains.base import Domain
-    from saddleslide.facts.facts import Facts
     from saddleslide.metrics.base import Metric
-    from saddleslide.oracles.oracles import Oracles
     from saddleslide.theory.levels import Level
 
 # What belongs to an operator stands under the name of its component and this: its calls, its averaged values.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from saddleslide.errors import InputError
-from saddleslide.methods.base import Description, option
+from saddleslide.methods.base import Array, Description, Facts, Oracles, option
 from saddleslide.methods.field import calls_of, fewest_on_bounded, operator
 from saddleslide.methods.recursive_sliding import METRICS, Sliding, SlidingState, level_recursion, without_idle
 from saddleslide.methods.schedule.planner import theorem_plan
@@ -20,9 +20,6 @@ from saddleslide.theory.mixed import gap_stages
 from saddleslide.theory.restarts import Curvature
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
     from saddleslide.theory.plan import Plan
 
 

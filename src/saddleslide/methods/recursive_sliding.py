@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from saddleslide.arrays.base import split
+from saddleslide.arrays.state import ZVector
 from saddleslide.certificates.candidate import Candidate
 from saddleslide.functions.entrywise import Zero
-from saddleslide.methods.base import STAGES, Description, Method, Revision, State, option
+from saddleslide.methods.base import STAGES, Array, Description, Facts, Judge, Method, Oracles, Revision, State, option
 from saddleslide.methods.field import calls_of
 from saddleslide.methods.schedule.fitting import norms_of
 from saddleslide.methods.schedule.planner import theorem_plan
@@ -31,14 +32,9 @@ from saddleslide.theory.levels import place
 from saddleslide.theory.schedule import PRIMAL_DUAL
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.arrays.state import ZVector
-    from saddleslide.certificates.judge import Judge
-    from saddleslide.facts.facts import Facts
     from saddleslide.functions.minimum import LowerModel
     from saddleslide.methods.sliding.anchors import Anchors
     from saddleslide.methods.sliding.recursion import RecursionState
-    from saddleslide.oracles.oracles import Oracles
     from saddleslide.problem import SaddleProblem
     from saddleslide.theory.levels import Level, Term
     from saddleslide.theory.plan import Plan
