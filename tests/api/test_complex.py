@@ -83,8 +83,9 @@ def _statements(A, b, K, c):
         ),
         "real operators": (
             F.LeastSquares(ss.operators.as_operator(A.real), b) + 0.5 * F.L1() @ ss.operators.FiniteDifferences(6)
-            + 0.3 * F.L2() @ ss.operators.as_operator(K.real) + F.LeastSquares(A.imag, b.real, weights=np.arange(9.0)),
-            lambda x: _half(A.real @ x - b) + 0.5 * cp.norm1(x[1:] - x[:-1]) + 0.3 * cp.norm(K.real @ x, 2)
+            + 0.3 * F.L2().translated(few) @ ss.operators.as_operator(wide.real)
+            + F.LeastSquares(A.imag, b.real, weights=np.arange(9.0)),
+            lambda x: _half(A.real @ x - b) + 0.5 * cp.norm1(x[1:] - x[:-1]) + 0.3 * cp.norm(wide.real @ x - few, 2)
             + _half(cp.multiply(np.sqrt(np.arange(9.0)), A.imag @ x - b.real)),
         ),
         "real x": (F.LeastSquares(rows, b) + 0.8 * F.L1(), lambda x: _half(A @ x - b) + 0.8 * cp.norm1(x)),

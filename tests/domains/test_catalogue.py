@@ -155,6 +155,11 @@ UNBOUNDED = {
         lambda x: broken(np.linalg.norm(x[1:]) - x[0]),
         lambda c: broken(np.linalg.norm(c[1:]) + c[0]),
     ),
+    "polar": (
+        SecondOrderCone(4).polar(),
+        lambda x: broken(np.linalg.norm(x[1:]) + x[0]),
+        lambda c: broken(np.linalg.norm(c[1:]) - c[0]),
+    ),
     "semidefinite": (
         PSDCone(3),
         lambda x: max(broken(-np.linalg.eigvalsh((x + x.T) / 2)), abs(x - x.T).max()),
@@ -184,6 +189,22 @@ def test_projections_and_farthest_points_by_the_support_of_other_code(domain, ou
             assert domain.support(p) == pytest.approx(other(p), rel=1e-9, abs=1e-12)
             assert domain.violation(p) == pytest.approx(outside(p), rel=1e-9, abs=1e-15)
     assert domain.support(np.zeros(domain.shape)) == 0.0
+
+
+@gathered("name", SETS)
+def test_sets_of_multiples_and_rows(name):
+    """What 2.5 y in the set means: of another class of the catalogue; and rows in a box, where a set is that."""
+    domain, _ = SETS[name]
+    smaller, rows = domain.shrunk(2.5), domain.as_rows()
+    assert (smaller is None) == (name in ("own", "treeplex"))
+    assert (rows is not None) == (name == "half-space" or "equations" in name)
+    for p in np.random.default_rng(2).standard_normal((8, *domain.shape)):
+        inside = domain.project(p)
+        if smaller is not None:
+            np.testing.assert_allclose(smaller.project(p), domain.project(2.5 * p) / 2.5, atol=1e-13)
+        if rows is not None:
+            assert rows[1].contains(rows[0] @ inside.ravel(), 1e-12)
+            assert rows[1].violation(rows[0] @ p.ravel()) == pytest.approx(domain.violation(p), abs=1e-12)
 
 
 @every(UNBOUNDED)
@@ -426,7 +447,7 @@ def conic_rows(name, domain):
     ], len(free)
 
 
-SOLVED = [name for name in SETS if name not in ("own", "groups of two axes", "caps that leave a point")]
+SOLVED = [name for name in SETS if name not in ("own", "polar", "groups of two axes", "caps that leave a point")]
 
 
 @gathered("name", SOLVED)

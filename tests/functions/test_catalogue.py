@@ -41,6 +41,12 @@ TABLE = {
         F.Huber(0.5, axis=0), (2, 3),
         lambda x: sum(n * n if n < 0.5 else n - 0.25 for n in (math.hypot(*column) for column in x.T)),
     ),
+    "quadratic": (F.Quadratic(np.arange(6.0)), 6, lambda x: 0.5 * np.arange(6.0) @ (x * x)),
+    "squares": (
+        F.LeastSquares(None, COUNTS, weights=COUNTS + 0.5), 6, lambda x: 0.5 * (COUNTS + 0.5) @ (x - COUNTS) ** 2
+    ),
+    "power": (F.Power(0.5), 6, lambda x: (abs(x) ** 1.5).sum() / 1.5),
+    "elastic net": (F.L1() + F.Quadratic(0.5), 6, lambda x: abs(x).sum() + 0.25 * x @ x),
     "box": (F.Indicator(Box([-1.0, 0.0, -np.inf, 2.0, 0.0, -np.inf], [1.0, np.inf, 0.5, 2.0, 3.0, np.inf])), 6, None),
     "nonnegative": (F.Indicator(NonNegative(6)), 6, None),
     "ball": (F.Indicator(ss.domains.Ball(0.7, center=np.arange(6.0) / 5)), 6, None),
@@ -54,7 +60,7 @@ TABLE = {
 }  # fmt: skip
 # The sum has no closed conjugate.
 CLOSED = [name for name in TABLE if name != "sparse groups"]
-HOLDER = [name for name in TABLE if name not in ("entropy", "kl") and TABLE[name][2] is not None]
+HOLDER = [name for name in TABLE if name not in ("entropy", "kl", "elastic net") and TABLE[name][2] is not None]
 
 
 def points(shape, count, scale=1.5):
@@ -212,7 +218,7 @@ def test_minima_with_a_tilt_are_bounds(name):
                 at = h.value(found.point) + np.vdot(c, found.point)
                 assert at == pytest.approx(found.value, abs=1e-12 + 2.0 * found.error)
                 assert domain.contains(found.point, 1e-12) and found.error < 1e-12
-    assert tried or name in ("l1", "huber", "group huber", "sparse groups")
+    assert tried or h.separable_form() is not None or name in ("group huber", "sparse groups")
 
 
 def test_entropy_on_simplices():
@@ -273,6 +279,12 @@ def test_representations():
         assert text in shown
     assert repr(F.Quantile(0.5)) == "Quantile(0.5)" and "Simplex" in repr(F.Indicator(Simplex(2)))
     assert repr(F.L21(weights=2.0)) == "L21(axis=0, weights=2.0)"
+
+
+def test_small_entries_beside_a_large_one_keep_their_digits():
+    """Of (c - p) / step = (|p| / |p|_50)^49 little is left there, whatever the step."""
+    center = np.array([-1.876, 8e-10, 4e-4, 0.0])
+    assert np.allclose(F.PNorm(50.0).prox(center, 1e-8)[1:], center[1:], rtol=1e-12, atol=0.0)
 
 
 def test_groups_of_zeros_stay_at_any_step():

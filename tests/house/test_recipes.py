@@ -321,7 +321,7 @@ def test_recipe(name, arrays):
         assert r.lower <= -1 / 18 <= r.upper and r.upper - r.lower <= 1e-4
         return
     assert np.isfinite(r.objective) and np.isfinite(r.gap)
-    assert name != "TGV between bounds" or r.status.name == "SOLVED"
+    assert name not in ("TGV between bounds", "CVaR") or r.status.name == "SOLVED"
     if name in TRUSTED:
         cp = need("cvxpy")
         trusted = TRUSTED[name](cp, here)

@@ -132,3 +132,70 @@ def test_what_grows_with_its_image_bounds_the_solutions():
 def test_an_entropy_that_a_set_pushes_to_zero():
     x = ss.minimize(F.Linear(np.array([-9.0, 0.0, 4.0])) + 0.1 * F.Entropy(), over=D.L1Ball(0.7, 3), max_steps=2000)
     assert x.success and x.x == pytest.approx([0.7, 0.0, 0.0], abs=1e-3)
+
+
+def _constraints_behind_operators(cp):
+    """Terms whose blocks of y are unbounded sets of their own, and the same for the other solver; x has 6 entries."""
+    rng = np.random.default_rng(3)
+    A, K, M, a = rng.standard_normal((3, 5)), rng.standard_normal((5, N)), rng.standard_normal((4, N)), rng.random(5)
+    sides, c = A @ K @ np.full(N, 0.1), rng.standard_normal(4)
+    matrix = ss.operators.as_operator(M, y_shape=(2, 2))
+    soft = F.Custom(prox=lambda z, t: np.sign(z) * np.maximum(abs(z) - t, 0.0), value=lambda z: abs(z).sum())
+
+    def whole(z):
+        return cp.reshape(M @ z, (2, 2), order="C")
+
+    return {
+        "half-space": (F.Indicator(D.HalfSpace(a, -0.5)) @ K, lambda z: (0.0, [a @ (K @ z) <= -0.5])),
+        "of x": (F.Indicator(D.HalfSpace(np.ones(N), -0.5)) + F.L2(), lambda z: (cp.norm(z), [cp.sum(z) <= -0.5])),
+        "equations": (F.Indicator(D.Affine(A, sides)) @ K, lambda z: (0.0, [A @ K @ z == sides])),
+        "second order": (F.Indicator(D.SecondOrderCone(4)) @ M, lambda z: (0.0, [cp.norm((M @ z)[1:]) <= (M @ z)[0]])),
+        "semidefinite": (
+            F.Indicator(D.PSDCone(2)) @ matrix,
+            lambda z: (0.0, [whole(z) == whole(z).T, whole(z) >> 0]),
+        ),
+        "nuclear": (F.Indicator(D.NuclearBall(0.3, (2, 2))) @ matrix, lambda z: (0.0, [cp.normNuc(whole(z)) <= 0.3])),
+        "support": (
+            0.3 * F.Indicator(D.CappedSimplex(5, cap=0.5)).conjugate() @ K,
+            lambda z: (0.15 * cp.sum_largest(K @ z, 2), []),
+        ),
+        "two soft maxima": (
+            30.0 * F.LogSumExp() @ K + 0.2 * F.LogSumExp().translated(c) @ M,
+            lambda z: (30.0 * cp.log_sum_exp(K @ z) + 0.2 * cp.log_sum_exp(M @ z - c), []),
+        ),
+        "two own norms": (
+            3.0 * soft @ K + 0.3 * soft @ M,
+            lambda z: (3.0 * cp.norm1(K @ z) + 0.3 * cp.norm1(M @ z), []),
+        ),
+        "conjugate": (
+            F.Quadratic(np.arange(1.0, 6.0)).conjugate() @ K,
+            lambda z: (0.5 * cp.sum(cp.multiply(1.0 / np.arange(1.0, 6.0), (K @ z) ** 2)), []),
+        ),
+    }  # fmt: skip
+
+
+@gathered("name", _constraints_behind_operators(None))
+def test_sets_without_an_end_behind_operators(name):
+    """Success at the true minimum, and multipliers that make x stationary."""
+    cp, rng = need("cvxpy"), np.random.default_rng(1)
+    data = rng.standard_normal(N)
+    term, theirs = _constraints_behind_operators(cp)[name]
+    z = cp.Variable(N)
+    value, rows = theirs(z)
+    least = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(z - data) + value), rows).solve(solver="CLARABEL")
+    r = ss.minimize(F.LeastSquares(None, data) + term, max_steps=20000)
+    assert r.success, r.message
+    assert r.objective == pytest.approx(least, rel=2e-4) and r.lower <= least + 1e-6 * abs(least)
+    assert r.violation <= 1e-3
+    if name != "of x":
+        # x - data + sum of K^T dual is 0; the gap allows sqrt(2 gap).
+        operators = [getattr(part, "K", None) or part.function.K for part in getattr(term, "parts", (term,))]
+        pull = sum(K.adjoint(dual.reshape(K.y_shape)) for K, dual in zip(operators, r.duals, strict=True))
+        assert np.linalg.norm(r.x - data + pull) <= 3.0 * np.sqrt(2.0 * r.gap) + 1e-6
+
+
+def test_a_long_step_of_group_hubers_is_no_rounding():
+    """A claim within radii takes such steps; lower bounds above the minimum came of them."""
+    h, slope = 20.0 * F.Huber(0.6, axis=-1), np.random.default_rng(0).standard_normal((3, 2))
+    found = ss.functions.prox(h, np.ones((3, 2)) - slope * 1e15, 1e-15, D.FullSpace((3, 2)))
+    np.testing.assert_allclose(found, -slope * 0.6 / 20.0, rtol=1e-12)

@@ -33,6 +33,8 @@ from saddleslide.operators.explicit import Matrix
 
 # Steps of the search for tau, and when the step is as long as the radius to this part of it.
 _STEPS, _CLOSE = 24, 1e-3
+# A part of a bound that rounding should not take.
+_CLEAR = 1e-10
 
 
 class Least(NamedTuple):
@@ -130,7 +132,7 @@ def least_within(
         margin = made.value + made.gradient * radius + inner * fall
         return Least(base - fall - inner * fall - made.value, margin, size / radius if radius > 0.0 else math.inf)
     here = float(np.linalg.norm(center))
-    low, high = 0.0, math.inf
+    low, high, is_near = 0.0, math.inf, False
     best = Least(-math.inf, 0.0, tau)
     if not 0.0 < tau < math.inf:
         # Where a free step is as long as the radius; at a minimum any weight that costs nothing beside rounding.
@@ -153,6 +155,12 @@ def least_within(
         )
         if found - margin > best.value:
             best = Least(found - margin, margin, tau)
+        # Inside, a larger weight may cost less than the rounding of a point that is far out; once, up to where both
+        # are alike.
+        lost = margin - made.value - made.gradient * max(way, radius)
+        if way < radius and not is_near and lost > max(_CLEAR * (abs(base) + abs(found)), tau * radius * radius):
+            is_near, tau = True, math.sqrt(lost * tau) / radius
+            continue
         # Inside, a weight that costs no more than rounding is as good as none.
         if abs(way - radius) <= _CLOSE * radius or (
             way < radius and tau * radius * radius <= FEW * (abs(found) + terms)

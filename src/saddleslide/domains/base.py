@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -112,6 +112,18 @@ class Domain(Built, ABC):
     def recession(self, direction: Array) -> Array:
         """A direction along which the set has no end, as much as possible of the given one; 0 where there is none."""
         return zeros(self.shape, direction)
+
+    def shrunk(self, scale: float) -> Domain | None:
+        """The points y with scale * y in the set, scale > 0; None where they have no class of their own."""
+        return None
+
+    def polar(self) -> Domain | None:
+        """The y with <y, x> <= 0 for all x of a cone; None of other sets."""
+        return None
+
+    def as_rows(self) -> tuple[Any, Domain] | None:
+        """A matrix and a box, where the set is all x that the matrix takes into the box; else None."""
+        return None
 
     def as_program(self) -> Program | None:
         """The set as a box with equations, where it is one."""

@@ -11,7 +11,7 @@ import numpy as np
 from saddleslide.arrays.arguments import as_whole
 from saddleslide.arrays.base import Array, zeros
 from saddleslide.arrays.kinds import to_host
-from saddleslide.domains.base import Unbounded, infinite
+from saddleslide.domains.base import Domain, Unbounded, infinite
 
 _EPS = 2.0**-52
 
@@ -28,6 +28,40 @@ class Cone(Unbounded):
 
     def recession(self, direction: Array) -> Array:
         return self.project(direction)
+
+    def shrunk(self, scale: float) -> Domain:
+        return self
+
+    def polar(self) -> Domain:
+        return Polar(self)
+
+
+@final
+class Polar(Cone):
+    """The y with <y, x> <= 0 for all x of a cone: where the multipliers of a constraint lie.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Polar(SecondOrderCone(3)).project(np.array([0.0, 3.0, 4.0]))
+    array([-2.5,  1.5,  2. ])
+    """
+
+    def __init__(self, cone: Cone) -> None:
+        self.cone, self.shape, self.projects_on_host = cone, cone.shape, cone.projects_on_host
+
+    def __repr__(self) -> str:
+        return f"Polar({self.cone!r})"
+
+    def project(self, point: Array, out: Array | None = None) -> Array:
+        # Moreau: a point is the sum of its projections onto both cones.
+        return np.subtract(point, self.cone.project(point), out=self._out(out, point))
+
+    def is_polar(self, direction: Array) -> bool:
+        return self.cone.violation(direction) <= 0.0
+
+    def violation(self, point: Array) -> float:
+        return _norm(self.cone.project(point))
 
 
 @final

@@ -30,6 +30,9 @@ class FullSpace(Unbounded):
     def __repr__(self) -> str:
         return f"FullSpace({self.shape})"
 
+    def shrunk(self, scale: float) -> Domain:
+        return self
+
     def of_pairs(self) -> Domain:
         if self.is_complex:
             return self
@@ -98,6 +101,9 @@ class Box(Domain):
     def __repr__(self) -> str:
         low, high = (side if isinstance(side, float) else "array" for side in self._clip)
         return f"Box({low}, {high}, shape={self.shape})"
+
+    def shrunk(self, scale: float) -> Domain:
+        return Box(self.lower / scale, self.upper / scale)
 
     def meet(self, other: Box) -> Box | None:
         """What two boxes have in common; None where that is nothing.

@@ -32,6 +32,9 @@ class SingularBall(Domain):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.ball_radius}, shape={self.shape})"
 
+    def shrunk(self, scale: float) -> Domain:
+        return type(self)(self.ball_radius / scale, self.shape)
+
     @abstractmethod
     def norm(self, values: Array) -> float:
         """The norm of singular values that the radius bounds; at most their sum."""

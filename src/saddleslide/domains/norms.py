@@ -41,6 +41,10 @@ class Ball(Domain):
     def __repr__(self) -> str:
         return f"Ball({self.ball_radius}, shape={self.shape}{'' if self.center is None else ', center=array'})"
 
+    def shrunk(self, scale: float) -> Domain:
+        center = None if self.center is None else self.center / scale
+        return Ball(self.ball_radius / scale, self.shape, center)
+
     def of_pairs(self) -> Domain:
         if self.is_complex:
             return self
@@ -141,6 +145,9 @@ class GroupBalls(Domain):
         axis = self.axis[0] if len(self.axis) == 1 else self.axis
         return f"GroupBalls({'array' if np.ndim(self.radii) else self.radii}, axis={axis}, shape={self.shape})"
 
+    def shrunk(self, scale: float) -> Domain:
+        return GroupBalls(self.radii / scale, self.axis, self.shape)
+
     def of_pairs(self) -> Domain:
         if self.is_complex:
             return self
@@ -230,6 +237,9 @@ class L1Ball(Domain):
 
     def __repr__(self) -> str:
         return f"L1Ball({self.ball_radius}, shape={self.shape})"
+
+    def shrunk(self, scale: float) -> Domain:
+        return L1Ball(self.ball_radius / scale, self.shape)
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         out, sizes = self._out(out, point), np.abs(point)

@@ -11,7 +11,8 @@ import scipy
 
 from saddleslide.arrays.base import Array, as_number, as_real, beside, zeros
 from saddleslide.arrays.kinds import to_host
-from saddleslide.domains.base import Unbounded, infinite
+from saddleslide.domains.base import Domain, Unbounded, infinite
+from saddleslide.domains.entrywise import Box
 from saddleslide.domains.program import Program
 from saddleslide.errors import InputError
 
@@ -47,6 +48,12 @@ class HalfSpace(Unbounded):
 
     def __repr__(self) -> str:
         return f"HalfSpace(shape={self.shape}, b={self.b})"
+
+    def shrunk(self, scale: float) -> Domain:
+        return HalfSpace(self.a, self.b / scale)
+
+    def as_rows(self) -> tuple[Array, Domain]:
+        return self.normal.reshape(1, -1), Box(-math.inf, self.level, shape=1)
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         out, normal = self._out(out, point), beside(point, self.normal)
@@ -160,6 +167,12 @@ rows; expected a consistent system.
     def __repr__(self) -> str:
         rows, columns = self.matrix.shape
         return f"Affine({rows} equations, shape={(columns,)})"
+
+    def shrunk(self, scale: float) -> Domain:
+        return Affine(self.matrix, self.right / scale)
+
+    def as_rows(self) -> tuple[Any, Domain]:
+        return self.matrix, Box(self.right, self.right)
 
     def as_program(self) -> Program:
         return Program.on(self.size, rows=self.matrix, totals=self.right)

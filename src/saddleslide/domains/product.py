@@ -34,6 +34,11 @@ class Product(Domain):
     def __repr__(self) -> str:
         return f"Product({', '.join(map(repr, self.factors))})"
 
+    def shrunk(self, scale: float) -> Domain | None:
+        parts = [factor.shrunk(scale) for factor in self.factors]
+        known = [part for part in parts if part is not None]
+        return Product(*known) if len(known) == len(parts) else None
+
     @property
     def blocks(self) -> tuple[Domain, ...]:
         return self.factors

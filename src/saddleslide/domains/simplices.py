@@ -44,6 +44,10 @@ class Weights(Domain):
             raise InputError(f"Simplex: n is {n!r}; expected at least 1 entry.")
         self.scale = scale
 
+    def shrunk(self, scale: float) -> Domain:
+        smaller: Domain = Simplex(self.shape, self.scale / scale)
+        return smaller
+
     def project(self, point: Array, out: Array | None = None) -> Array:
         return nearest_weights(point, self.scale, self._out(out, point))
 
@@ -145,6 +149,10 @@ class CappedSimplex(Domain):
 
     def __repr__(self) -> str:
         return f"CappedSimplex({self.shape}, {float(self.cap.flat[0]) if self._alike else 'array'}, total={self.total})"
+
+    def shrunk(self, scale: float) -> Domain:
+        cap = self.cap.flat[0] if self._alike else self.cap
+        return CappedSimplex(self.shape, cap / scale, self.total / scale)
 
     def as_program(self) -> Program:
         return Program.on(self.size, 0.0, self.cap, np.ones((1, self.size)), self.total)

@@ -294,7 +294,13 @@ class Function(Built, ABC):
 
     def conjugate_value(self, y: Array) -> float:
         """f*(y), infinite outside its domain; NaN where no closed form is known."""
-        return math.nan
+        from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
+        from saddleslide.functions.trust import runs_own_code
+
+        everywhere = FullSpace(y.shape)
+        if runs_own_code(self) or not has_closed_minimum(self, everywhere):
+            return math.nan
+        return -tilted_minimum(self, -y, everywhere).value
 
     def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
         """(factor f)* as a function g on the set Y where it is finite, for arrays of a shape: what `f @ K` becomes."""

@@ -50,9 +50,10 @@ class Composed(Composite):
         # As it was given: where x has another shape than a matrix shows, it is made again.
         self.function, self.given = function, K
         if function.is_complex:
+            if isinstance(K, Operator) and K.y_dtype != COMPLEX:
+                # A real operator acts on real and imaginary parts.
+                self.given = K = K.of_pairs()
             self.K = as_operator(K, None, function.shape and function.shape[:-1], name=_NAME, dtype=self._dtype)
-            if self.K.y_dtype != COMPLEX:
-                raise InputError(f"h @ K: h is of complex arrays, K is {K!r}; expected a K made with dtype=complex.")
         else:
             self.K = as_operator(K, None, function.shape, name=_NAME)
         if function.shape not in (None, self.K.y_shape):

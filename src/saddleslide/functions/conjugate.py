@@ -16,6 +16,7 @@ from saddleslide.domains.program import Program
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Linear, Zero
+from saddleslide.functions.indicator import Indicator
 from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding, inner_error
 from saddleslide.functions.scaled import Wrapper
 from saddleslide.functions.searched import TiltedMinimum
@@ -86,14 +87,21 @@ class Conjugate(Composite):
 
     def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
         # (factor h*)*(x) = factor h(x / factor).
+        if isinstance(self.function, Indicator) and not self.function.own_code:
+            domain = self.function.domain
+            where = domain if factor == 1.0 else domain.shrunk(1.0 / factor)
+            if where is not None:
+                return Zero(), where
         return (self.function, FullSpace(shape)) if factor == 1.0 else super().dual(shape, factor)
 
     def conjugate_value(self, y: Array) -> float:
         return self.function.value(y)
 
     def prox(self, center: Array, step: Array | float) -> Array:
-        point = self.function.prox(center / step, np.divide(1.0, step) if np.ndim(step) else 1.0 / step)
-        y: Array = center - step * point
+        scaled = center / step
+        point = self.function.prox(scaled, np.divide(1.0, step) if np.ndim(step) else 1.0 / step)
+        # In this order it is 0, and no rounding of the center, where a set has the point already.
+        y: Array = step * (scaled - point)
         if self._lacks_values(y):
             self._known = [*self._known, (y.copy(), point)][-_KEPT:]
         return y

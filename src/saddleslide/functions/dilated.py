@@ -8,10 +8,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.domains.base import Domain
-from saddleslide.domains.entrywise import Box, FullSpace
-from saddleslide.domains.matrices import NuclearBall, SpectralBall
-from saddleslide.domains.norms import Ball, GroupBalls, L1Ball
-from saddleslide.domains.simplices import Simplex
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.roundings import Rounding
@@ -26,30 +23,12 @@ def dilate(g: Function, Y: Domain, scale: float) -> tuple[Function, Domain] | No
     """g(s y) on the set of y with s y in Y; None where that set has no class of its own."""
     if scale == 1.0:
         return g, Y
-    smaller = _shrink(Y, scale)
+    smaller = Y.shrunk(scale)
     if smaller is None:
         return None
     if isinstance(g, Zero):
         return g, smaller
     return (Linear(scale * g.c) if isinstance(g, Linear) else Dilated(g, scale)), smaller
-
-
-def _shrink(Y: Domain, scale: float) -> Domain | None:
-    if isinstance(Y, FullSpace):
-        return Y
-    if isinstance(Y, Box):
-        return Box(Y.lower / scale, Y.upper / scale)
-    if isinstance(Y, Ball):
-        return Ball(Y.ball_radius / scale, Y.shape, None if Y.center is None else Y.center / scale)
-    if isinstance(Y, GroupBalls):
-        return GroupBalls(Y.radii / scale, Y.axis, Y.shape)
-    if isinstance(Y, L1Ball | SpectralBall | NuclearBall):
-        smaller: Domain = type(Y)(Y.ball_radius / scale, Y.shape)
-        return smaller
-    if isinstance(Y, Simplex):
-        simplex: Domain = Simplex(Y.shape, Y.scale / scale)
-        return simplex
-    return None
 
 
 @final
@@ -81,7 +60,7 @@ class Dilated(Wrapper):
 
     def _there(self, domain: Domain) -> Domain:
         """The set of s y."""
-        return _shrink(domain, 1.0 / self.scale) or FullSpace(domain.shape)
+        return domain.shrunk(1.0 / self.scale) or FullSpace(domain.shape)
 
     def smoothness(self, domain: Domain) -> Holder:
         known = self.function.smoothness(self._there(domain))
@@ -128,16 +107,18 @@ class Dilated(Wrapper):
         return self.function.conjugate_value(y / self.scale)
 
     def can_minimise(self, domain: Domain) -> bool:
-        return isinstance(domain, FullSpace) and self.function.can_minimise(domain)
+        there = domain.shrunk(1.0 / self.scale)
+        return there is not None and self.function.can_minimise(there)
 
     def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
         if not self.can_minimise(domain):
             return None
-        found = self.function.closed_minimum(c / self.scale, domain)
+        found = self.function.closed_minimum(c / self.scale, self._there(domain))
         if found is None:
             return None
         moved = found.shifted(2e-16 * np.abs(c) / self.scale)
-        return TiltedMinimum(moved.point / self.scale, moved.value, moved.error, moved.method, rounding=moved.rounding)
+        point = domain.project(moved.point / self.scale)
+        return TiltedMinimum(point, moved.value, moved.error, moved.method, rounding=moved.rounding)
 
     def far_point(self, shape: Shape) -> Array | None:
         point = self.function.far_point(shape)

@@ -397,7 +397,9 @@ class Huber(Function):
     def prox(self, center: Array, step: Array | float) -> Array:
         if self.axis is None:
             return super().prox(center, step)
-        moved: Array = center * (1.0 - step / np.maximum(self._sizes(center), step + self.delta))
+        sizes = self._sizes(center)
+        # No difference from 1: a long step would leave nothing but its rounding.
+        moved: Array = center * (np.maximum(sizes - step, self.delta) / np.maximum(sizes, step + self.delta))
         return moved
 
     def conjugate_value(self, y: Array) -> float:

@@ -127,6 +127,9 @@ class Indicator(Function):
             return domain.ball_radius * LInf(), everywhere
         if isinstance(domain, SpectralBall):
             return domain.ball_radius * Nuclear(), everywhere
+        polar = domain.polar()
+        if polar is not None:
+            return Zero(), polar
         return self.conjugate(), everywhere
 
 

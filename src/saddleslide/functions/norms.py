@@ -436,7 +436,9 @@ class PNorm(Norm):
                 return (sizes / step) ** (1.0 / power)
             if power <= 1.0:
                 return balance_size(SeparableForm(powers=((step, power),)), sizes, N)
-            return balance_size(SeparableForm(powers=((N, 1.0 / power),)), sizes, step) ** (1.0 / power)
+            taken = balance_size(SeparableForm(powers=((N, 1.0 / power),)), sizes, step)
+            # Small entries lose too little for their powers to tell.
+            return np.where(step * taken < 0.5 * sizes, (sizes - step * taken) / N, taken ** (1.0 / power))
 
         # The norm of step u^(p-1) is at most this; beside rounding, N is between.
         rest = step * math.pow(sizes.size, max(1.0 / self.p - 1.0 / self.q, 0.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, final
@@ -215,7 +214,7 @@ class Sum(Composite):
         for linear, other in (self.parts, self.parts[::-1]):
             if linear.linear and not runs_own_code(linear):
                 return other.conjugate_value(y - linear.gradient(np.zeros_like(y)))
-        return math.nan
+        return super().conjugate_value(y)
 
     def effective_domain(self, shape: Shape) -> Domain:
         first, second = (part.effective_domain(shape) for part in self.parts)

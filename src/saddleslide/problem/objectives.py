@@ -33,6 +33,7 @@ from saddleslide.functions.trust import is_ours, is_own_class, known_smoothness,
 from saddleslide.operators.base import COMPLEX, Operator
 from saddleslide.operators.complex import is_complex
 from saddleslide.operators.diagonal import Identity
+from saddleslide.operators.explicit import Matrix
 from saddleslide.operators.stacks import Part, Stack
 from saddleslide.operators.void import Void
 from saddleslide.problem.saddle import SaddleProblem
@@ -50,6 +51,16 @@ class Term:
     place: str = GRADIENT
     # What its block of K was multiplied by, so that blocks of different units do not slow each other down.
     scale: float = 1.0
+    # What turns K x into the few numbers that its block of y is of, where a constraint says no more.
+    rows: Operator | None = None
+
+    def block(self, X: Domain) -> tuple[Function, Operator]:
+        """What its block of y is of: a function, and the operator before it."""
+        if self.rows is None:
+            return self.function, self.K or Identity(X.shape)
+        assert isinstance(self.function, Indicator)
+        box = self.function.domain.as_rows()[1]  # type: ignore[index]
+        return Indicator(box), self.rows if self.K is None else self.rows @ self.K
 
     def image(self, x: Array) -> Array:
         """K x."""
@@ -94,7 +105,7 @@ class Objective:
     def duals(self, x: Array, y: Array) -> tuple[Array, ...]:
         """One array per composed term: its block of y, or a subgradient of factor * h at K x; complex as K x is."""
         blocks = [term for term in self.terms if term.place == BLOCK]
-        shapes = [self.problem.X.shape if term.K is None else term.K.y_shape for term in blocks]
+        shapes = [term.block(self.problem.X)[1].y_shape for term in blocks]
         parts = dict(zip(map(id, blocks), split(y.reshape(-1), shapes), strict=True))
         found: list[Any] = []
         for term in self.terms:
@@ -102,6 +113,7 @@ class Objective:
                 continue
             if id(term) in parts:
                 dual = term.scale * parts[id(term)]
+                dual = dual if term.rows is None else term.rows.adjoint(dual)
             else:
                 dual = term.factor * term.function.gradient(term.image(x))
             found.append(to_complex(dual) if term.K.y_dtype == COMPLEX else dual)
@@ -137,8 +149,8 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
     if not blocks:
         problem = SaddleProblem(f=f, g=Zero(), B=Void(X.shape), X=X, Y=FullSpace(0))
     elif len(blocks) == 1:
-        operator = blocks[0].K or Identity(X.shape)
-        g, Y = _dual(blocks[0], operator.y_shape)
+        h, operator = blocks[0].block(X)
+        g, Y = _dual(h, blocks[0].factor, operator.y_shape)
         problem = SaddleProblem(f=f, g=g, B=operator, X=X, Y=Y)
     else:
         terms, problem = _stack(terms, f, X)
@@ -251,7 +263,14 @@ def _place(terms: list[Term], X: Domain) -> list[Term]:
         elif h.is_proximable and not smooth[index]:
             place = BLOCK
         places[index] = place
-    return [replace(term, place=places.get(index, term.place)) for index, term in enumerate(terms)]
+    placed = [replace(term, place=places.get(index, term.place)) for index, term in enumerate(terms)]
+    return [replace(term, rows=_rows(term, X)) if term.place == BLOCK else term for term in placed]
+
+
+def _rows(term: Term, X: Domain) -> Operator | None:
+    """The rows of a half-space or of equations, so that their block of y is one number for each."""
+    known = term.function.domain.as_rows() if is_ours(term.function, Indicator) else None
+    return None if known is None else Matrix(known[0], X.shape if term.K is None else term.K.y_shape)
 
 
 def _is_smooth(term: Term, X: Domain) -> bool:
@@ -263,12 +282,12 @@ def _is_smooth(term: Term, X: Domain) -> bool:
     return known is not None and known.nu == 1.0
 
 
-def _dual(term: Term, shape: Shape) -> tuple[Function, Domain]:
+def _dual(h: Function, factor: float, shape: Shape) -> tuple[Function, Domain]:
     """The conjugate of a term and the set of its block of y; what does not fit names the term."""
     try:
-        return term.function.dual(shape, term.factor)
+        return h.dual(shape, factor)
     except InputError as wrong:
-        raise InputError(f"minimize: {term.function!r} of arrays of shape {shape}: {wrong}") from wrong
+        raise InputError(f"minimize: {h!r} of arrays of shape {shape}: {wrong}") from wrong
 
 
 def _stack(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], SaddleProblem]:
@@ -278,9 +297,10 @@ def _stack(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], Saddl
         if term.place != BLOCK:
             found.append(term)
             continue
-        K = term.K or Identity(X.shape)
-        g, Y = _dual(term, K.y_shape)
-        scale = 1.0 / K.norm.upper if K.norm_at_hand and K.norm.upper > 0.0 else 1.0
+        h, K = term.block(X)
+        g, Y = _dual(h, term.factor, K.y_shape)
+        # A power of 2, which rounds nothing: own code knows values of a conjugate at points of its steps alone.
+        scale = 2.0 ** -round(math.log2(K.norm.upper)) if K.norm_at_hand and K.norm.upper > 0.0 else 1.0
         dilated = dilate(g, Y, scale)
         if dilated is None:
             scale = 1.0
@@ -289,7 +309,7 @@ def _stack(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], Saddl
         functions.append(g)
         sets.append(Y)
         operators.append((K, scale))
-        found.append(Term(term.factor, term.function, term.K, BLOCK, scale))
+        found.append(replace(term, scale=scale))
     B = Stack(*(K for K, _ in operators), scales=[scale for _, scale in operators])
     Y = Product(*sets)
     g = DirectSum(functions, [part.shape for part in sets])
