@@ -129,6 +129,12 @@ def test_without_a_matrix_least_squares_is_a_sum_over_entries_with_its_constant(
     for domain in (D.FullSpace(5), D.Box(-0.1, 0.1, shape=5), D.Ball(0.3, shape=5)):
         found, other = (F.tilted_minimum(one, c, domain) for one in (f, same))
         assert abs(found.value - other.value) <= found.error + other.error + 1e-12
+    # Entries of x, some of them with a factor, are a sum over entries too; one that is met twice is not.
+    chosen = sp.csr_array(([2.0, -0.5], ([0, 1], [3, 1])), shape=(2, 5))
+    f, same = (F.LeastSquares(A, b[:2], 0.2, weights=w[:2]) for A in (chosen, chosen.toarray()))
+    assert np.isclose(f.value(x), same.value(x)) and np.allclose(f.gradient(x), same.gradient(x))
+    twice = sp.csr_array(([2.0, -0.5], ([0, 1], [3, 3])), shape=(2, 5))
+    assert F.has_prox(f, D.FullSpace(5)) and not F.has_prox(F.LeastSquares(twice, b[:2], 0.2), D.FullSpace(5))
     # Of a minimum at the data themselves nothing is claimed beyond 0.
     assert F.tilted_minimum(F.LeastSquares(None, 1e8 * b, weights=w), np.zeros(5), D.FullSpace(5)).lower <= 0.0
 

@@ -303,11 +303,16 @@ def test_two_players_take_one_step():
 def test_gram_matrices_of_blocks_are_those_of_the_whole():
     rng = np.random.default_rng(15)
     blocks = [scipy.sparse.random_array((7, 6), density=0.4, random_state=rng).tocsr(), rng.standard_normal((9, 6))]
-    rows, diagonal = Rows(blocks), rng.random(6)
+    rows, diagonal, r = Rows(blocks), rng.random(6), rng.standard_normal(6)
     whole = np.vstack([blocks[0].toarray(), blocks[1]])
     for divisor in (np.r_[rng.random(7) + 0.1, np.ones(9)], np.r_[np.ones(7), np.full(9, 4.0)], rng.random(16) + 0.1):
         written = whole.T @ np.diag(1.0 / divisor) @ whole + np.diag(diagonal)
-        assert rows.gram(divisor, diagonal) == pytest.approx(written)
+        assert written @ rows.normal(True, diagonal, divisor).solve(r) == pytest.approx(r)
+        # All of it sparse.
+        apart = Rows([scipy.sparse.csr_array(whole)])
+        apart.blocks = [scipy.sparse.csr_array(whole)]
+        for once in (False, True):
+            assert written @ apart.normal(True, diagonal, divisor, once).solve(r) == pytest.approx(r)
 
 
 def test_squares_are_left_to_gradients_where_these_are_better():
@@ -323,6 +328,15 @@ def test_squares_are_left_to_gradients_where_these_are_better():
     assert ss.minimize(large, max_steps=0).plans[0].method == "adaptive sliding"
 
 
+def test_what_one_factor_solves_is_looked_at_at_once():
+    rng = np.random.default_rng(18)
+    f, g = (F.LeastSquares(rng.standard_normal((50, 30)), rng.standard_normal(50), 0.1) for _ in range(2))
+    free = D.FullSpace(30)
+    problem = ss.SaddleProblem(f=f, g=g, B=rng.standard_normal((30, 30)), X=free, Y=free)
+    found = ss.solve(problem, rtol=1e-8, method="interior-point")
+    assert found.success and [row.step for row in found.history] == [1]
+
+
 def test_no_matrix_is_factorised_for_a_norm_that_nobody_needs(monkeypatch):
     rng = np.random.default_rng(17)
     A, b, B = rng.standard_normal((160, 90)), rng.standard_normal(160), rng.standard_normal((80, 90))
@@ -333,6 +347,7 @@ def test_no_matrix_is_factorised_for_a_norm_that_nobody_needs(monkeypatch):
     monkeypatch.setattr(scipy.linalg, "svdvals", refuse)
     for method in ("auto", "adaptive"):
         assert ss.minimize(F.LeastSquares(A, b) + 5.0 * F.L1(), rtol=1e-4, method=method).success
+        assert ss.minimize(F.Logistic(A, np.sign(b)) + 2.0 * F.L1(), rtol=1e-3, method=method).success
     box = D.Box(-1.0, 1.0, shape=90), D.Box(-1.0, 1.0, shape=80)
     assert ss.solve(ss.SaddleProblem(F.Linear(np.ones(90)), F.Zero(), B, *box), reduction=1e-3).success
 
@@ -347,4 +362,4 @@ def test_the_order_of_a_band_is_that_of_its_own_system(monkeypatch):
         core, r = Core(rows, a, b, theta_x, theta_y), rng.standard_normal(121)
         matrix = np.block([[np.diag(theta_x), B.toarray().T], [-B.toarray(), np.diag(theta_y)]])
         assert matrix @ core.solve(r) == pytest.approx(r, rel=1e-5, abs=1e-5)
-    assert sorted(rows.orders) == [False, True] and all(order is not None for order in rows.orders.values())
+        assert core.factor.order is not None

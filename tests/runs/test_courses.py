@@ -53,6 +53,26 @@ def test_a_method_on_its_allowance_is_taken_up_again(steps, tmp_path):
     assert_same(ss.resume(path, smooth(), max_steps=10_000), whole)
 
 
+def pairs(n=300):
+    """Neighbours that are tied, which hardly feel a pull of their own: first-order steps take long."""
+    f = ss.functions.Quadratic(1e-3) + ss.functions.Linear(np.random.default_rng(0).standard_normal(n))
+    Y = ss.domains.Box(-20.0, 20.0, shape=n - 1)
+    return ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.diff(np.eye(n), axis=0), X=ss.domains.FullSpace(n), Y=Y)
+
+
+def test_products_give_way_to_interior_points_where_they_get_on_slowly(tmp_path):
+    whole = ss.solve(pairs(), reduction=1e-4)
+    first = whole.plans[0]
+    assert [plan.method for plan in whole.plans] == ["restarted primal-dual", "interior-point"] and whole.success
+    assert first.on_allowance and first.alternatives[0][0] == "interior-point" and "then" in first.explain()
+    assert_same(ss.run(pairs(), first), whole)
+    path = tmp_path / "run.npz"
+    assert ss.solve(pairs(), reduction=1e-4, max_steps=1, checkpoint=path).status is ss.Status.STEP_LIMIT
+    assert_same(ss.resume(path, pairs(), max_steps=10_000), whole)
+    # Where the gap falls fast enough, they stay.
+    assert [plan.method for plan in ss.solve(pairs(), reduction=1e-2).plans] == ["restarted primal-dual"]
+
+
 def test_the_accuracies_of_a_sampled_run_are_taken_up_again_and_replayed(tmp_path):
     whole = ss.solve(noisy(), tol=0.01, rng=3)
     assert whole.status is ss.Status.SOLVED and len(whole.plans) > 1

@@ -29,11 +29,20 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.constants import list_declared_forms, modulus_for_bounds, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.factor import Factor, factor_of
+from saddleslide.functions.lifted import curvature_below, linear_models
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 from saddleslide.functions.separable import prox
-from saddleslide.functions.trust import certain_modulus, errors_at, exponent, read_rounding, runs_own_code, value_aside
+from saddleslide.functions.trust import (
+    certain_modulus,
+    errors_at,
+    exponent,
+    read_rounding,
+    runs_own_code,
+    takes_factor,
+    value_aside,
+)
 
 if TYPE_CHECKING:
     from saddleslide.certificates.candidate import Column
@@ -163,9 +172,15 @@ class ResidualBound(ResidualState):
         lost = Errors(made.value + made.gradient * moved + error * size + inner, made.gradient)
         return base, known.gradient + pull, lost
 
+    @cached_property
+    def _least_curvature(self) -> float:
+        return curvature_below(self.rest, self.domain.shape)
+
     @property
     def steepness(self) -> float:
         """A curvature of the costly part that is at hand, for a scale alone; 0 where none is known."""
+        if not self.rest.quadratic and takes_factor(self.rest) and linear_models(self.rest):
+            return self._least_curvature
         known = smoothness_at_hand(self.rest, self.domain)
         return known.H if known is not None and known.nu == 1.0 else self.curvature
 

@@ -132,6 +132,11 @@ class Function(Built, ABC):
         """A and b of |Ax - b|^2/2 + ridge/2 |x|^2, without weights of its rows; None of any other."""
         return None
 
+    @property
+    def gram(self) -> tuple[Any, Array] | None:
+        """Entries of A and A^T A of a function |A x - b|^2 / 2, where both are at hand or worth having."""
+        return None
+
     def hessian_factor(self, domain: Domain) -> Solvable | None:
         """The constant Hessian with its factors, where they are worth their cost on the domain."""
         return None

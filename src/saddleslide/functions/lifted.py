@@ -7,21 +7,25 @@ combination is the same combination of lifts.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, frozen, zeros
+from saddleslide.arrays.base import Array, Shape, frozen, zeros
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.trust import errors_at, is_own_class, read_rounding, runs_own_code, terms_of
+from saddleslide.operators.adjoint_test import sign_vector
 
 if TYPE_CHECKING:
     from saddleslide.functions.linear_model import LinearModel
 
+# Steps of the power method for a first curvature.
+_POWER_STEPS = 3
 # The last points of a function with their values, under the name of the function.
 Known = dict[str, list[tuple[Array, float]]]
 
@@ -207,3 +211,14 @@ def linear_models(f: Function) -> list[tuple[float, LinearModel]]:
     """The (weight, model) pairs that f is the sum of; none where it has any other part."""
     found: list[tuple[float, Any]] = terms_of(f)
     return found if all(part.linear_image is not None and not is_own_class(part) for _, part in found) else []
+
+
+def curvature_below(f: Function, shape: Shape) -> float:
+    """The curvature of a quadratic or of losses of linear images at 0, from below, by products with numbers at hand."""
+    v = sign_vector(shape)
+    lift = None if f.quadratic else make_lift(f, v)
+    product = f.hessian_product if lift is None else lift.hessian(lift.blank(v))
+    for _ in range(_POWER_STEPS):
+        v = product(v / (float(np.linalg.norm(v)) or 1.0))
+    size = float(np.linalg.norm(v))
+    return size if size < math.inf else 0.0

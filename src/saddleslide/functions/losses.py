@@ -21,7 +21,8 @@ from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rou
 from saddleslide.operators.base import COMPLEX, Operator, is_own_code
 from saddleslide.operators.complex import dtype_beside_complex, has_complex_values
 from saddleslide.operators.explicit import Stored, as_operator
-from saddleslide.operators.factor import Solvable, gram_matrix
+from saddleslide.operators.factor import Solvable, SymmetricMatrix, gram_matrix
+from saddleslide.operators.sparse import read_sparse
 from saddleslide.operators.spectrum import SMALL, summation_error
 from saddleslide.theory.holder import Holder
 
@@ -75,7 +76,8 @@ class LeastSquares(LinearModel):
     def __new__(cls, *args: Any, **settings: Any) -> Any:
         if (args and args[0] is None) or settings.get("A", ()) is None:
             return SquaredDistance(*args[1:], **{name: value for name, value in settings.items() if name != "A"})
-        return super().__new__(cls, *args, **settings)
+        # Entries of x, each at most once, with or without a factor: a sum over entries too.
+        return _squares_of_entries(*args, **settings) or super().__new__(cls, *args, **settings)
 
     def __init__(self, A: Any, b: Any, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None) -> None:
         self.b, is_complex = as_pairs(b, "LeastSquares: b")
@@ -169,6 +171,17 @@ class LeastSquares(LinearModel):
             return None
         return gram_matrix(self.A.entries, 1.0 if self.weights is None else self.weights, self.ridge)
 
+    @property
+    def gram(self) -> tuple[Any, Array] | None:
+        if self.weights is not None or self.A.entries is None or self.b.size < math.prod(self.A.x_shape):
+            return None
+        found = self.hessian
+        if not isinstance(found, SymmetricMatrix) or not isinstance(found.matrix, np.ndarray):
+            return None
+        whole = found.matrix.copy()
+        whole.reshape(-1)[:: len(whole) + 1] -= self.ridge
+        return self.A.entries, whole
+
     def as_program(self, size: int) -> Program | None:
         if not isinstance(self.A, Stored) or is_own_code(self.A) or self.is_complex:
             return None
@@ -244,6 +257,28 @@ class LeastSquares(LinearModel):
             most=(data**2, 0.0, norm**2) if self.ridge == 0.0 else UNKNOWN,
             beside=(data**2, 0.0, norm**2 + 0.5 * self.ridge),
         )
+
+
+def _squares_of_entries(
+    A: Any, b: Any = None, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None
+) -> SquaredDistance | None:
+    """1/2 |A x - b|^2 where each row of a sparse A has one entry, and each column one at most; None elsewhere."""
+    is_plain = scipy.sparse.issparse(A) and A.format in ("csr", "csc", "coo") and isinstance(b, np.ndarray)
+    if not is_plain or np.shape(A.data) != b.shape or b.shape != A.shape[:1] or len(A.shape) != 2:
+        return None
+    if A.dtype.kind not in "fiu" or b.dtype.kind not in "fiu":
+        return None
+    if x_shape is not None and math.prod(np.atleast_1d(x_shape).tolist()) != A.shape[1]:
+        return None
+    rows = read_sparse(A, "LeastSquares: A")
+    columns, factors = rows.indices, rows.data
+    alone = np.all(np.diff(rows.indptr) == 1) and np.unique(columns).size == columns.size
+    if not (alone and np.all(factors != 0.0)):
+        return None
+    heavy, target = np.zeros(A.shape[1]), np.zeros(A.shape[1])
+    heavy[columns] = np.square(factors) * (1.0 if weights is None else as_weights(weights, b.shape))
+    target[columns] = as_real(b, "LeastSquares: b") / factors
+    return SquaredDistance(target, ridge, (A.shape[1],) if x_shape is None else x_shape, heavy)
 
 
 def _doubt(margins: Array) -> Array:

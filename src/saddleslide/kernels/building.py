@@ -33,9 +33,9 @@ _ARRAYS = {
 }
 
 
-def _part(fastmath: Any) -> Callable[[_Kernel], _Kernel]:
+def _part(fastmath: Any, inline: str = "never") -> Callable[[_Kernel], _Kernel]:
     def part(function: _Kernel) -> _Kernel:
-        made: _Kernel = numba.njit(error_model="numpy", fastmath=fastmath)(function)
+        made: _Kernel = numba.njit(error_model="numpy", fastmath=fastmath, inline=inline)(function)
         return made
 
     return part
@@ -44,6 +44,8 @@ def _part(fastmath: Any) -> Callable[[_Kernel], _Kernel]:
 # A part of kernels, compiled together with each of them. It says how it rounds: otherwise Numba would take that from
 # whoever is compiled with it first.
 helper = _part(False)
+# One that is written into each kernel: a call, with the count of who holds its arrays, takes as long as ten entries.
+inlined = _part(False, "always")
 # One where a product and a sum may be rounded once instead of twice.
 fusing = _part({"contract"})
 # One for sums whose order does not matter, so that they become vector code.

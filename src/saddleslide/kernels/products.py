@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.kernels.arguments import ZERO_X, ZERO_Y, Array, Dense, Differences, Edges, Read, Rows, Sparse, Write
-from saddleslide.kernels.building import chosen, helper, kernel, summing
+from saddleslide.kernels.building import chosen, helper, inlined, kernel, summing
 
 
 @summing
@@ -26,7 +26,7 @@ def add_multiple(out: Array, weight: float, v: Array) -> None:
         out[i] += weight * v[i]
 
 
-@helper
+@inlined
 def row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
     """Sum of data[k] v[indices[k]] up to `end`, in eight parts: one sum would wait for itself at every term."""
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)

@@ -187,6 +187,8 @@ class Method(ABC):
     storable: ClassVar[bool] = True
     # Whether it computes with NumPy's arrays alone, wherever those of the problem lie.
     on_host: ClassVar[bool] = False
+    # Whether a step costs more than a look, so that no look waits.
+    has_dear_steps: ClassVar[bool] = False
     # Whether it ends by itself, with a gap that is proved to meet the target.
     ends_proved: ClassVar[bool] = False
     # How its points are judged.

@@ -26,10 +26,12 @@ import scipy
 from saddleslide.certificates.verdict import Status
 from saddleslide.domains.program import Program, lift_squares, program_of
 from saddleslide.facts.newton import MOST_ROWS, is_formed_in_x
+from saddleslide.functions.trust import inside
 from saddleslide.methods.base import BOUNDS, EXACTLY, Array, Candidate, Description, Method, Point, State
 from saddleslide.methods.field import linearise
 from saddleslide.operators.explicit import Matrix
 from saddleslide.operators.factor import COLUMNS, SymmetricMatrix
+from saddleslide.operators.gram import SparseGram
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Judge, Oracles
@@ -45,6 +47,8 @@ _PATIENCE = 8
 _STEPS = 200
 # A sparse matrix of at most so many entries, zeros included, is written out: sparse products take longer.
 _WRITTEN_OUT = 1e5
+# Pictures have a factor where it takes so many operations, and the curvatures of f are so many times apart.
+_BANDED, _UNEVEN = 1e8, 100.0
 # The equations are solved where so small a part of their terms is left.
 _SOLVED = 1e-12
 
@@ -87,6 +91,7 @@ class InteriorPoint(Method):
         reference="Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optim. 2 (1992)",
     )
     on_host = True
+    has_dear_steps = True
 
     def lacks(self, facts: Facts) -> list[str]:
         found = super().lacks(facts)
@@ -99,7 +104,8 @@ class InteriorPoint(Method):
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> InteriorState:
         f, g, parts = facts.f.program, facts.g.program, facts.programs
         assert f is not None and g is not None and parts is not None
-        system = oracles.workspace(lambda: System(f, g, facts.problem.coupling.entries, parts), InteriorPoint)
+        grams = _grams_of(facts.problem)
+        system = oracles.workspace(lambda: System(f, g, facts.problem.coupling.entries, parts, grams), InteriorPoint)
         points, exact = (Candidate(*start, 0.0),), system.solution()
         u, z_lower, z_upper = exact or system.begin()
         return InteriorState(u, z_lower, z_upper, points, start, is_exact=exact is not None)
@@ -174,15 +180,15 @@ class InteriorPoint(Method):
 class Rows:
     """A matrix of blocks of rows, dense or sparse each; the Gram matrix of one is kept for divisors that are equal."""
 
-    def __init__(self, blocks: list[Any]) -> None:
+    def __init__(self, blocks: list[Any], grams: Sequence[tuple[Any, Array]] = ()) -> None:
         if sum(math.prod(block.shape) for block in blocks) <= _WRITTEN_OUT:
             blocks = [block.toarray() if scipy.sparse.issparse(block) else block for block in blocks]
         self.blocks, self.transposes = blocks, [block.T for block in blocks]
         self.ends = np.cumsum([block.shape[0] for block in blocks])
         self.shape = int(self.ends[-1]), int(blocks[0].shape[1])
-        self._kept: dict[int, Any] = {}
-        # That of a factor in a band, of the system in x or in y; None where it is dense. Patterns do not change.
-        self.orders: dict[bool, Any] = {}
+        known = [(k, gram) for k, block in enumerate(blocks) for A, gram in grams if A is block]
+        self._kept: dict[int, Any] = dict(known)
+        self._patterns: dict[bool, SparseGram | None] = {}
 
     @cached_property
     def whole(self) -> Any:
@@ -207,10 +213,23 @@ class Rows:
         found: Array = np.add.reduce([turned @ part for turned, part in zip(self.transposes, parts, strict=True)])
         return found
 
-    def gram(self, divisor: Array, diagonal: Array) -> Any:
-        """B^T diag(1 / divisor) B + diag(diagonal)."""
-        parts = np.split(divisor, self.ends[:-1])
-        return with_diagonal([self._gram_of(k, part) for k, part in enumerate(parts)], diagonal)
+    def _pattern(self, in_x: bool) -> SparseGram | None:
+        """Of the system in x or in y, where all of it is sparse; made once, since patterns do not change."""
+        if in_x not in self._patterns:
+            side = self.whole if in_x else self.whole.T
+            side = scipy.sparse.csr_array(side) if scipy.sparse.issparse(side) else None
+            self._patterns[in_x] = SparseGram(side) if side is not None and SparseGram.takes(side) else None
+        return self._patterns[in_x]
+
+    def normal(self, in_x: bool, a: Array, b: Array, once: bool = False) -> SymmetricMatrix:
+        """B^T diag(1 / b) B + diag(a), or B diag(1 / a) B^T + diag(b); `once`: without a pattern for the next ones."""
+        pattern = None if once else self._pattern(in_x)
+        if pattern is not None:
+            return pattern.weighted(1.0 / (b if in_x else a), a if in_x else b)
+        if not in_x:
+            return SymmetricMatrix(with_diagonal([weighted_gram(self.whole.T, a)], b))
+        parts = np.split(b, self.ends[:-1])
+        return SymmetricMatrix(with_diagonal([self._gram_of(k, part) for k, part in enumerate(parts)], a))
 
     def _gram_of(self, k: int, divisor: Array) -> Any:
         """B_k^T diag(1 / divisor) B_k of a block; that for equal ones is made once."""
@@ -224,14 +243,17 @@ class Rows:
 class System:
     """The optimality conditions of a problem as one monotone system in u = (x, y, s, m) between bounds."""
 
-    def __init__(self, f: Program, g: Program, matrix: Any, parts: tuple[Program, Program, list[Any]]) -> None:
+    def __init__(
+        self, f: Program, g: Program, matrix: Any, parts: tuple[Program, Program, list[Any]],
+        grams: Sequence[tuple[Any, Array]] = (),
+    ) -> None:  # fmt: skip
         self.own = f.size, g.size
         # Which functions the squares belong to: a product with their matrices is part of a gradient.
         self.costly = [name for name, side in (("f", f), ("g", g)) if side.squares]
         squares = ([A for A, _ in side.squares] for side in (f, g))
         a, c = (max(map(_largest, matrices), default=0.0) for matrices in squares)
         given, (f, g, blocks) = (f, g), parts
-        self.B, self.sides = Rows(blocks), (f.size, g.size)
+        self.B, self.sides = Rows(blocks, grams), (f.size, g.size)
         total = f.size + g.size
         # One row for each kink that is there: its entry of (x, y).
         kinks = [(offset, kink) for offset, part in ((0, f), (f.size, g)) for kink in part.kinks]
@@ -278,7 +300,7 @@ class System:
         f, g = program_of(problem.f, problem.X), program_of(problem.g, problem.Y)
         assert f is not None and g is not None
         matrix = problem.coupling.entries
-        return cls(f, g, matrix, lift_squares(f, g, matrix))
+        return cls(f, g, matrix, lift_squares(f, g, matrix), _grams_of(problem))
 
     @staticmethod
     def finite(distances: Array) -> Array:
@@ -331,7 +353,7 @@ class System:
         """What solves the equations alone, where that lies between the bounds; None where it does not, or may not."""
         if self.kinked.size or not float(np.min(self.q[: self.sides[0]], initial=np.inf)) > 0.0:
             return None
-        u = self.factorise(self.q)(-self.c)
+        u = self.factorise(self.q, once=True)(-self.c)
         miss = self.q * u + self.c + self.turn(u)
         size = float(np.linalg.norm(self.c)) + float(np.linalg.norm(self.q * u))
         if not (np.all((self.lower < u) & (u < self.upper)) and float(np.linalg.norm(miss)) <= 1e2 * _SOLVED * size):
@@ -370,8 +392,8 @@ class System:
         found[slopes] = np.where(self.kinked < self.sides[0], 1.0 / d_x, 1.0 / d_y)
         return found
 
-    def factorise(self, theta: Array) -> Any:
-        """What solves (diag(theta) + K) du = r, refined."""
+    def factorise(self, theta: Array, once: bool = False) -> Any:
+        """What solves (diag(theta) + K) du = r, refined; `once`: the only one of its run."""
         n, m = self.sides
         theta_xy, theta_s = theta[: n + m].copy(), theta[self._ends[1] : self._ends[2]]
         # Slopes are eliminated entry by entry.
@@ -380,7 +402,7 @@ class System:
         # What squares bring along has units of its own.
         x, v, y, w = np.split(theta_xy, [self.own[0], n, n + self.own[1]])
         a, b = _floor((x, self._typical[0]), (v, 1.0)), _floor((y, self._typical[1]), (w, 1.0))
-        core = Core(self.B, theta_xy[:n], theta_xy[n:], a, b)
+        core = Core(self.B, theta_xy[:n], theta_xy[n:], a, b, once)
         bordered = core.solve(self.rows.T) if len(self.rows) else self.rows.T
         inverse = np.linalg.pinv(self.rows @ bordered, rcond=1e-15) if len(self.rows) else np.zeros((0, 0))
 
@@ -416,16 +438,11 @@ class System:
 class Core:
     """(theta_x, B^T; -B, theta_y) by one symmetric factor, in x or in y."""
 
-    def __init__(self, B: Rows, theta_x: Array, theta_y: Array, a: Array, b: Array) -> None:
+    def __init__(self, B: Rows, theta_x: Array, theta_y: Array, a: Array, b: Array, once: bool = False) -> None:
         self.B, self.n, self.a, self.b = B, theta_x.size, a, b
         self.in_x = is_formed_in_x(B.shape, theta_x, theta_y)
-        normal = B.gram(self.b, self.a) if self.in_x else with_diagonal([weighted_gram(B.whole.T, self.a)], self.b)
-        order = B.orders.get(self.in_x)
-        if self.in_x in B.orders and order is None and scipy.sparse.issparse(normal):
-            normal = normal.toarray()
-        self.factor = SymmetricMatrix(normal, order=order)
-        B.orders[self.in_x] = self.factor.order
-        self.shift, size = 0.0, float(np.max(normal.diagonal(), initial=0.0))
+        self.factor = B.normal(self.in_x, a, b, once)
+        self.shift, size = 0.0, self.factor.largest
         while not self.factor.has_factor(self.shift) and self.shift < size:
             self.shift = 1e-14 * size if self.shift == 0.0 else 100.0 * self.shift
 
@@ -510,6 +527,12 @@ def _longest(distance: Array, way: Array) -> float:
     return float(np.min(distance[falling] / -way[falling], initial=np.inf))
 
 
+def _grams_of(problem: SaddleProblem) -> list[tuple[Any, Array]]:
+    """Matrices of squares with their Gram matrices: a modulus has asked for these, or nothing is lost."""
+    parts = [part.gram for function in (problem.f, problem.g) for part in inside(function)]
+    return [gram for gram in parts if gram is not None]
+
+
 def _without_inside(facts: Facts) -> list[str]:
     """Which sets fix entries, so that no point lies between their bounds."""
     found = [
@@ -521,10 +544,17 @@ def _without_inside(facts: Facts) -> list[str]:
 
 
 def _is_wide(facts: Facts) -> bool:
-    """Pictures and volumes: the band of their factors is too wide, and it takes longer than a solution to see that."""
-    B = facts.problem.coupling
-    is_grid = sum(n > 1 for n in B.x_shape) > 1 and not isinstance(B, Matrix)
-    return is_grid and min(B.shape) > COLUMNS
+    """Pictures and volumes: the band of their factors is too wide, and it takes longer than a solution to see that.
+
+    Not so of small pictures where a simple f hardly sees some entries, as of holes: first-order steps take long there.
+    """
+    B, grid = facts.problem.coupling, [n for n in facts.problem.coupling.x_shape if n > 1]
+    if len(grid) < 2 or isinstance(B, Matrix) or min(B.shape) <= COLUMNS:
+        return False
+    if not facts.f.rest.is_zero or not _UNEVEN * facts.f.modulus < facts.f.lipschitz < math.inf:
+        return True
+    width = math.prod(grid) / max(grid)
+    return math.prod(grid) * width * width > _BANDED
 
 
 def _too_large(facts: Facts) -> list[str]:

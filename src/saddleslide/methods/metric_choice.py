@@ -12,9 +12,9 @@ from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.norms import Ball
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.constants import exponent, hessian_diagonal, smoothness_at_hand, takes_factor
+from saddleslide.functions.lifted import curvature_below, linear_models
 from saddleslide.functions.searched import split_simple
 from saddleslide.metrics.base import Blocks, Diagonal, Entrywise, Metric
-from saddleslide.operators.adjoint_test import sign_vector
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array, Shape
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 METRICS = ("auto", "blocks", "diagonal", "spectral", "fft")
 # Entries whose curvatures differ by less than this are as well served by one number.
 _UNEVEN = 10.0
-# Steps of the power method for a first curvature.
-_POWER_STEPS = 3
 
 
 def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) -> tuple[str, tuple[str, ...]]:
@@ -130,12 +128,8 @@ def _check_given(problem: SaddleProblem, metric: Metric) -> None:
 def first_curvature(problem: SaddleProblem) -> float:
     """A first estimate of the curvature of f; backtracking corrects it either way."""
     rest = split_simple(problem.f, problem.X)[0]
-    if takes_factor(rest) and rest.quadratic:
-        # From below, by products with the numbers that are at hand.
-        v = sign_vector(problem.X.shape)
-        for _ in range(_POWER_STEPS):
-            v = rest.hessian_product(v / (float(np.linalg.norm(v)) or 1.0))
-        return float(np.linalg.norm(v)) or 1.0
+    if takes_factor(rest) and (rest.quadratic or linear_models(rest)):
+        return curvature_below(rest, problem.X.shape) or 1.0
     smoothness = smoothness_at_hand(rest, problem.X)
     if smoothness is None:
         return 1.0

@@ -79,16 +79,14 @@ class SymmetricMatrix(Solvable):
         Entries of H; of a dense one factors read the lower half.
     error : float
         A bound on the norm of what these entries, or either half of them, differ from H by.
-    order : array, optional
-        The order that keeps a sparse matrix near its diagonal, of another one with the same pattern.
     """
 
-    def __init__(self, matrix: Any, error: float = 0.0, order: Any = None) -> None:
+    def __init__(self, matrix: Any, error: float = 0.0) -> None:
         self._given, self.size = error, int(matrix.shape[0])
         self.order: Any = None
         self._band: Array | None = None
         if scipy.sparse.issparse(matrix):
-            self.order, self._band = _find_band(matrix, order)
+            self.order, self._band = _find_band(matrix)
         self.matrix = matrix.toarray() if self._band is None and scipy.sparse.issparse(matrix) else matrix
         # Of a semidefinite matrix |h_ij| <= sqrt(h_ii h_jj), so the norm of |H| is at most the trace.
         self.trace = float(np.abs(np.asarray(matrix.diagonal())).sum())
@@ -103,6 +101,19 @@ class SymmetricMatrix(Solvable):
         if not scipy.sparse.issparse(matrix) or matrix.nnz > COLUMNS**2 or _find_band(matrix)[1] is None:
             return None
         return cls(matrix, error)
+
+    @classmethod
+    def of_band(cls, band: Array, order: Array) -> SymmetricMatrix:
+        """Of the diagonals from the main one down, in this order: for its factor alone."""
+        made = cls(np.zeros((0, 0)))
+        made.size, made.trace, made.order, made._band = order.size, float(np.abs(band[0]).sum()), order, band
+        return made
+
+    @property
+    def largest(self) -> float:
+        """The largest entry of the diagonal."""
+        ends = np.asarray(self.matrix.diagonal()) if self._band is None else self._band[0]
+        return float(np.max(ends, initial=0.0))
 
     @property
     def width(self) -> int:
@@ -258,25 +269,33 @@ def gram_matrix(A: Any, weights: Array | float = 1.0, ridge: float = 0.0) -> Sol
 
 def band_width(matrix: Any) -> int | None:
     """Diagonals below the main one of a sparse matrix in a good order; None where a dense factor is as cheap."""
-    band = _find_band(matrix)[1]
-    return None if band is None else len(band) - 1
+    return find_order(matrix.tocsr())[1]
 
 
-def _find_band(matrix: Any, order: Any = None) -> tuple[Any, Array | None]:
-    """The order that keeps a sparse matrix near its diagonal, and its lower band; no band where dense is as cheap."""
-    size = matrix.shape[0]
-    rows = matrix.tocsr(copy=True)
-    rows.sum_duplicates()
-    if order is None:
-        order = scipy.sparse.csgraph.reverse_cuthill_mckee(rows, symmetric_mode=True)
+def find_order(matrix: Any) -> tuple[Any, int | None]:
+    """The order that keeps a symmetric sparse matrix near its diagonal, and how far; None where dense is as cheap."""
+    size, entries = matrix.shape[0], matrix.tocoo()
+    order = scipy.sparse.csgraph.reverse_cuthill_mckee(matrix, symmetric_mode=True)
     place = np.empty(size, dtype=np.int64)
     place[order] = np.arange(size)
-    entries = rows.tocoo()
-    first, second = place[entries.row], place[entries.col]
-    width = int(np.max(np.abs(first - second), initial=0))
+    width = int(np.max(np.abs(place[entries.row] - place[entries.col]), initial=0))
     if 2 * (width + 1) > size or size * (width + 1) > COLUMNS**2 or size * (width + 1) ** 2 > COLUMNS**3:
         return None, None
-    band = np.zeros((width + 1, size), order="F")
+    return order, width
+
+
+def _find_band(matrix: Any) -> tuple[Any, Array | None]:
+    """The order of `find_order` and the lower band in it; no band where dense is as cheap."""
+    rows = matrix.tocsr(copy=True)
+    rows.sum_duplicates()
+    order, width = find_order(rows)
+    if width is None:
+        return None, None
+    place = np.empty(matrix.shape[0], dtype=np.int64)
+    place[order] = np.arange(place.size)
+    entries = rows.tocoo()
+    first, second = place[entries.row], place[entries.col]
+    band = np.zeros((width + 1, place.size), order="F")
     lower = first >= second
     band[(first - second)[lower], second[lower]] = entries.data[lower]
     return order, band

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
 from saddleslide.certificates.certificate import judge_point
 from saddleslide.certificates.foresight import possible_claim
@@ -16,7 +15,7 @@ from saddleslide.errors import raise_all
 from saddleslide.facts import costs as estimates
 from saddleslide.facts.facts import Facts
 from saddleslide.functions.constants import takes_factor, takes_products
-from saddleslide.functions.trust import gradient_aside
+from saddleslide.functions.trust import gradient_aside, value_aside
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.metric_choice import choose_metric, first_curvature
@@ -24,6 +23,7 @@ from saddleslide.metrics.base import Entrywise
 from saddleslide.oracles.calls import Calls
 from saddleslide.planner import forecast
 from saddleslide.planner.forecast import ADAPTIVE, Costs, Prediction, SolveRequest
+from saddleslide.problem import SaddleProblem
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Plan
 from saddleslide.watcher import note
 
@@ -35,16 +35,20 @@ _CUTS, _FEWEST_ROUGH, _PROGRAM, _MOST_REMEMBERED, _DEAR, _BESIDE = 12.0, 500.0, 
 # Products that restarted primal-dual steps take on simple f and g at a loose relative target, and by which power of it
 # they grow, without curvature and with it; and at most (measured on games, transport, regression, linear programs and
 # filtering: benchmarks/programs.py).
-_LOOSE, _TIGHT, _FLAT, _CURVED, _AT_MOST = 1e-2, 1e-6, (1000.0, 0.3), (200.0, 0.25), 1e4
+_LOOSE, _TIGHT, _FLAT, _CURVED, _AT_MOST = 1e-2, 1e-6, (1000.0, 0.3), (100.0, 0.28), 1e4
 # Of least squares and quadratics with a matrix: gradients of f that adaptive sliding takes at a loose relative target,
 # by which power of it they grow, gradients of a costly g and products with each, and operations of a step besides;
 # steps of an interior-point method there, and operations that one takes besides its factor.
-_GRADIENTS, _GROWTH, _OF_G, _WITH_EACH, _STEP = 30.0, 0.12, 4.0, 24.0, 2.5e6
+_GRADIENTS, _GROWTH, _OF_G, _WITH_EACH, STEP = 30.0, 0.12, 4.0, 24.0, 2.5e6
 _NEWTON_STEPS, _NEWTON_OVERHEAD = 10.0, 2.5e6
 # Steps of an interior-point method, and operations that one takes besides its factor, and a primal-dual step besides
 # its products; seconds that an operation took there.
 _INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD, _SECONDS = 20.0, 2e6, 4e5, 4e-10
 Slopes = tuple[float, float]
+# Interior points come first where they are predicted to be so many times cheaper than products.
+_CLEARLY = 3.0
+# Where Newton's steps cost so many gradients and more, gradients come first.
+_RACED = 25.0
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
 # The gap at the start may be so small a part of what the sizes of a problem allow.
@@ -115,6 +119,8 @@ class Choice:
     method: str
     reason: str
     rows: tuple[Prediction, ...] = ()
+    # Whether interior points go on once they look cheaper than what is left to do.
+    races: bool = False
 
 
 def choose(
@@ -131,10 +137,10 @@ def choose(
     if any(takes_products(rest.function) for rest in (facts.f.rest, facts.g.rest)):
         return Choice(ADAPTIVE, "the curvature takes products to bound, and adaptive sliding finds it on the way")
     if simple and estimated:
-        return _choose_simple(facts, tol, reduction, costs)
+        return _choose_simple(facts, tol, reduction, costs, start)
     # Newton's steps have no use for a start, and pictures a metric in which few gradients do.
     is_flat = start is None and max(len(problem.X.shape), len(problem.Y.shape)) == 1
-    if estimated and is_flat and (newton := _choose_newton(facts, reduction, costs)) is not None:
+    if estimated and is_flat and (newton := _choose_newton(facts, tol, reduction, costs)) is not None:
         return newton
     if (bundle := _choose_bundle(facts, tol, reduction, costs, estimated)) is not None:
         return bundle
@@ -212,56 +218,85 @@ def _choose_bundle(facts: Facts, tol: float, reduction: float, costs: Costs, est
     return Choice(BUNDLE, why, rows)
 
 
-def _choose_newton(facts: Facts, reduction: float, costs: Costs) -> Choice | None:
+def _choose_newton(facts: Facts, tol: float, reduction: float, costs: Costs) -> Choice | None:
     """Interior points where f or g is least squares, or a quadratic with a matrix, by counts that were measured.
 
-    Their cost is predicted from the pattern of the factor; None where it can not be, or is not worth its while.
+    Their cost is predicted from the pattern of the factor; None where it can not be, or is not worth its while. Where
+    it is that of many gradients, and kinks or bounds take steps anyway, gradients come first (`courses.Race`): how many
+    of them it takes depends on a conditioning that nobody knows.
     """
     c_f, c_g, c_B = costs
-    part = reduction or _TIGHT
-    each = c_f + c_g * (1.0 if facts.f.rest.is_zero else _OF_G) + _WITH_EACH * c_B + _STEP
+    part = _part_of_values(facts, tol, reduction)
+    each = c_f + c_g * (1.0 if facts.f.rest.is_zero else _OF_G) + _WITH_EACH * c_B + STEP
     others = _GRADIENTS * max(1.0, (_LOOSE / part) ** _GROWTH) * each
     if _NEWTON_STEPS * facts.least_newton_cost >= others or by_name[INTERIOR]().lacks_at_a_glance(facts):
         return None
     own = _NEWTON_STEPS * (facts.newton_cost + _NEWTON_OVERHEAD)
-    if own * MARGIN >= others:
-        return None
     rows = (
         Prediction(ADAPTIVE, Calls(math.ceil(_GRADIENTS), 0, 0), cost=others),
         Prediction(INTERIOR, Calls(0, 0, int(2 * _NEWTON_STEPS)), cost=own),
     )
+    if own >= _RACED * each and _has_kinks(facts):
+        if by_name[INTERIOR]().lacks(facts):
+            return None
+        why = f"gradients first, interior points once these look cheaper: predicted cost {own:.4g}"
+        return Choice(ADAPTIVE, why + _duration(min(own, others), True), rows, races=True)
+    if own * MARGIN >= others:
+        return None
     why = f"all entries are at hand: predicted cost {own:.4g} against {others:.4g} of gradients"
     return Choice(INTERIOR, why + _duration(own, True), rows)
 
 
-def _choose_simple(facts: Facts, tol: float, reduction: float, costs: Costs) -> Choice:
+def product_overhead(problem: SaddleProblem) -> float:
+    """Operations of primal-dual steps on simple f and g beside each product."""
+    return 0.5 * (_VECTOR_WORK * (problem.X.size + problem.Y.size) + _OVERHEAD)
+
+
+def _part_of_values(facts: Facts, tol: float, reduction: float) -> float:
+    """The target as a part of the values at the start: the gap there takes a solve."""
+    problem, (x, y) = facts.problem, facts.problem.start()
+    values = abs(value_aside(problem.f, x)) + abs(value_aside(problem.g, y)) if tol > 0.0 else math.inf
+    return min(max(reduction, tol / values if values > 0.0 else 0.0), 1.0) or _TIGHT
+
+
+def _has_kinks(facts: Facts) -> bool:
+    """Whether what is costly stands beside kinks or bounds of the same block: else one factor may be the answer."""
+    sides = [side.program for side in (facts.f, facts.g) if side.program is not None and side.program.squares]
+    return any(said.kinks or np.isfinite(said.lower).any() or np.isfinite(said.upper).any() for said in sides)
+
+
+def _choose_simple(facts: Facts, tol: float, reduction: float, costs: Costs, start: tuple[Any, Any] | None) -> Choice:
     """Interior points or products alone, where f and g are simple: by counts that were measured on such problems.
 
     What other methods would take is not asked: on these problems none of them was faster than both, and their bounds
     rest on norms that take longer to find than small problems to solve.
     """
     fewest, power = _CURVED if max(facts.moduli) > 0.0 else _FLAT
-    work = costs[2] + 0.5 * (_VECTOR_WORK * (facts.f.domain.size + facts.g.domain.size) + _OVERHEAD)
+    work = costs[2] + product_overhead(facts.problem)
     overhead, own, part = _INTERIOR_STEPS * _INTERIOR_OVERHEAD, math.inf, reduction or _TIGHT
+
+    def count(part: float) -> float:
+        return float(min(max(fewest * (_LOOSE / part) ** power, fewest), _AT_MOST))
+
     if overhead < _AT_MOST * work and not by_name[INTERIOR]().lacks_at_a_glance(facts):
         own = _INTERIOR_STEPS * facts.newton_cost + overhead
-        if tol > 0.0:
-            # Of the gap at the start, roughly: a bound on the norm would take longer than the method.
-            entries = facts.problem.coupling.entries
-            norm = scipy.sparse.linalg.norm(entries) if scipy.sparse.issparse(entries) else np.linalg.norm(entries)
-            scale = float(norm) * facts.f.domain.diameter() * facts.g.domain.diameter()
-            part = max(reduction, tol / scale if 0.0 < scale < math.inf else 0.0) or _TIGHT
-    products = min(max(fewest * (_LOOSE / part) ** power, fewest), _AT_MOST)
+        if tol > 0.0 and count(1.0) * work < own < count(_TIGHT) * work:
+            # Two products show the gap at the start, where there is one.
+            seen = judge_point(facts.problem, *facts.problem.start(start))
+            note(seen.calls)
+            part = max(reduction, tol / seen.gap if 0.0 < seen.gap < math.inf else 0.0) or _TIGHT
+    products = count(part)
     others = products * work
     rows = (
         Prediction(ADAPTIVE, Calls(0, 0, math.ceil(products)), cost=others),
         Prediction(INTERIOR, Calls(0, 0, int(2 * _INTERIOR_STEPS)), cost=own),
     )
-    if own < others:
+    # Else products come first, and interior points take over where they get on slowly.
+    if own * _CLEARLY < others:
         why = f"predicted cost {own:.4g} against {others:.4g} of {products:.0f} products; the entries of B are at hand"
         return Choice(INTERIOR, f"{why}; expected to take about {own * _SECONDS:.1g} s", rows)
     why = f"f and g are simple: about {products:.0f} products, expected to take about {others * _SECONDS:.1g} s"
-    return Choice(ADAPTIVE, why, rows)
+    return Choice(ADAPTIVE, why, rows, races=own < math.inf)
 
 
 def _predictions(

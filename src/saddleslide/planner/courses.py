@@ -13,19 +13,22 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import choose_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.methods import schedule
-from saddleslide.methods.catalogue import by_name
-from saddleslide.planner.choice import BUNDLE, INTERIOR, adaptive_plan
+from saddleslide.methods.catalogue import by_name, method_plan
+from saddleslide.planner.choice import BUNDLE, INTERIOR, STEP, adaptive_plan, product_overhead
 from saddleslide.planner.forecast import ADAPTIVE, SolveRequest, predict_adaptive
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory.plan import Plan, weigh_calls
+from saddleslide.theory.plan import RESTARTED_PRIMAL_DUAL, Plan, weigh_calls
 
 if TYPE_CHECKING:
     from saddleslide.runs.loop import Course
-    from saddleslide.runs.result import Result
+    from saddleslide.runs.result import Moment, Result
 
 # A preferred method may spend so many times what adaptive sliding is predicted to cost at the target. After a tenth of
 # that it must show progress: the gap falls by a tenth while the cost doubles, which any useful rate does.
 PATIENCE = 1.0
+# Gradients and products are judged from the first part of what their rival is predicted to cost, to the last one: what
+# they are predicted to cost is twice too much on most problems that were measured.
+_LEAST_OF_RIVAL, _MOST_OF_RIVAL = 0.25, 1.5
 _TRIAL, _PROGRESS = 0.1, 0.9
 _UNFINISHED = (Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT, Status.NON_FINITE)
 # Each plan with sampled gradients aims at half the accuracy of the one before: four times the samples, so all before
@@ -40,7 +43,7 @@ AUTO = "auto"
 def course_of(problem: SaddleProblem, plan: Plan) -> Course | None:
     """What may follow a plan; nothing, unless it was made to be followed."""
     if plan.on_allowance and plan.costs is not None:
-        return Allowance(problem, plan)
+        return Race(problem, plan) if plan.is_adaptive else Allowance(problem, plan)
     if plan.schedule is not None and plan.schedule.accuracy is not None:
         return Accuracies(problem)
     return None
@@ -85,6 +88,51 @@ class Allowance:
         )
         plan = adaptive_plan(Facts(self._facts.problem), request)
         return replace(plan, reasons=(*plan.reasons, f"{first.method} had a gap of {found.gap:.4g} when {why}"))
+
+
+class Race:
+    """Gradients first; interior points, predicted to cost so much, once gradients look dearer than that.
+
+    What is left to do is predicted from the gaps: they go on falling as over the second half of the steps so far.
+    """
+
+    def __init__(self, problem: SaddleProblem, plan: Plan) -> None:
+        assert plan.costs is not None
+        self._problem, self._costs = problem, plan.costs
+        self._rival = dict(plan.alternatives)[INTERIOR]
+        # What costs of oracles leave out: of a step on f, or of a product alone.
+        simple = plan.method == RESTARTED_PRIMAL_DUAL
+        self._beside = (0.0, product_overhead(problem)) if simple else (STEP, 0.0)
+
+    def is_over(self, found: Result) -> bool:
+        if len(found.plans) > 1:
+            return False
+        last = found.history[-1]
+        spent, target = self._spent(last), found.target
+        if spent < _LEAST_OF_RIVAL * self._rival or last.gap <= target:
+            return False
+        before = [row for row in found.history if row.step <= last.step // 2]
+        if spent >= _MOST_OF_RIVAL * self._rival or not before:
+            return spent >= _MOST_OF_RIVAL * self._rival
+        if not (target > 0.0 and last.gap < before[-1].gap < math.inf):
+            return True
+        rate = math.log(before[-1].gap / last.gap) / (spent - self._spent(before[-1]))
+        return math.log(last.gap / target) > rate * self._rival
+
+    def _spent(self, row: Moment) -> float:
+        per_step, per_product = self._beside
+        return weigh_calls(row.calls.by_oracle, self._costs) + per_step * row.step + per_product * row.calls.B
+
+    def next_plan(self, found: Result, cut: bool) -> Plan | None:
+        if len(found.plans) > 2 or not found.gap > found.target > 0.0 or not (cut or found.status in _UNFINISHED):
+            return None
+        facts, first = Facts(self._problem), found.plans[0]
+        why = f"{found.plans[-1].method} had a gap of {found.gap:.4g}"
+        if len(found.plans) == 2:
+            request = SolveRequest(found.target, start=(found.x, found.y), seed=first.seed, radius=first.radius)
+            return replace(adaptive_plan(facts, request), reasons=(why,))
+        made = replace(method_plan(facts, by_name[INTERIOR]()), **first.target._asdict(), seed=first.seed)
+        return replace(made, reasons=(f"{why}, and gradients would cost more",))
 
 
 class Accuracies:

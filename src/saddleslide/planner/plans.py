@@ -243,6 +243,7 @@ def _solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     if choice.method == ADAPTIVE:
         # What was measured is not measured again.
         made = adaptive_plan(facts, replace(request, costs=None if estimated else costs))
+        made = replace(made, on_allowance=choice.races)
     else:
         # Newton's steps ask for no distance.
         distances = () if choice.method == INTERIOR else zip(DISTANCES, facts.distances, strict=True)

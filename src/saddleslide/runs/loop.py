@@ -279,7 +279,7 @@ class Run(RunState):
         if self.by_stages:
             return self.method.is_due(self.state)
         own, spent = self.oracles.calls, self.judge.calls
-        at_once = self.plan.is_adaptive or self.plan.every is not None
+        at_once = self.plan.is_adaptive or self.plan.every is not None or self.method.has_dear_steps
         affordable = at_once or (spent.f <= own.f and spent.g <= own.g)
         if self.method.is_finished(self.state):
             return True

@@ -101,8 +101,8 @@ class Plan:
     every : int or None
         Iterations of a named method between two certificates; None: 10 % more each time.
     on_allowance : bool
-        Whether the method was preferred by prediction: adaptive sliding goes on once it has cost, at the prices of the
-        plan, what adaptive sliding is predicted to.
+        Whether another method goes on once this one has cost, at the prices of the plan, what the other one is
+        predicted to: adaptive sliding after a method that was preferred to it, interior points after adaptive sliding.
     notes : tuple of str
         Constants that a run relied on, and where practice leaves the guarantee: found on the way, no part of the plan.
     spent : (f, g, B)
@@ -321,7 +321,8 @@ class Plan:
             steps, name = (of["steps_per_g"], " of g") if of["g_steps"] > 0 else (of["inner_steps"], "")
             lines.append(f"  inner    at most {steps} coupling steps (2 products each) per gradient{name}")
             lines.append(f"  start    curvature {of['curvature']:.4g} in the metric, then by backtracking")
-        return lines + [f"  simple   {term}" for term in self.simple_terms]
+        then = "  then     interior points, once what is left to do looks dearer than these"
+        return lines + [f"  simple   {term}" for term in self.simple_terms] + ([then] if self.on_allowance else [])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON; `Plan.from_dict` reads them back."""
