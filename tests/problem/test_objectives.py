@@ -320,6 +320,12 @@ def test_slips_of_the_pen_are_answered_with_what_to_write():
         (lambda: h + Foreign(), "from_pyproximal"),
         (lambda: h + (lambda x: x @ x), "from_callable"),
         (lambda: (lambda x: x @ x) + h, "from_callable"),
+        (lambda: h + ss.functions.L2, r"Write L2\(...\)"),
+        (
+            lambda: ss.functions.LeastSquares(None, np.ones((4, 4, 3))) + h @ ss.operators.FiniteDifferences((4, 4)),
+            "channels=",
+        ),
+        (lambda: h / "2", "number is"),
         (lambda: h - h, "convex"),
         (lambda: -h, "convex"),
     ):
@@ -327,6 +333,6 @@ def test_slips_of_the_pen_are_answered_with_what_to_write():
             wrong()
     with pytest.raises(TypeError):
         A[0] + h
-    assert [repr(f) for f in (1.0 * h, np.float64(2.0) * h, np.array(0.5) * (h + h), sum([h, h]))] == [
+    assert [repr(f) for f in (1.0 * h, h / 0.5, np.array(0.5) * (h + h), sum([h, h]))] == [
         "L1()", "2 * L1()", "0.5 * (L1() + L1())", "L1() + L1()"
     ]  # fmt: skip

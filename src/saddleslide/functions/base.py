@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from saddleslide import functions
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array, Shape, as_number
 from saddleslide.arrays.kinds import Built, is_callers
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
@@ -376,6 +376,9 @@ class Function(Built, ABC):
 
     __rmul__ = __mul__
 
+    def __truediv__(self, number: float) -> Function:
+        return self * (1.0 / as_number(number, "f / number: number"))
+
     def __rmatmul__(self, A: Any) -> Function:
         raise InputError(f"A @ f: the operator comes second; a function of A x is f @ A. A is {type(A).__name__}.")
 
@@ -398,6 +401,8 @@ class Function(Built, ABC):
 
 def _refuse_foreign(other: Any) -> Any:
     """What is added to a function and is none of ours: what to write for it."""
+    if isinstance(other, type) and issubclass(other, Function):
+        raise InputError(f"f + h: h is the class {other.__name__}; expected a function. Write {other.__name__}(...).")
     if callable(getattr(other, "prox", None)):
         raise InputError(
             f"f + h: h is {type(other).__name__} of {type(other).__module__}; expected a function of ss.functions. "

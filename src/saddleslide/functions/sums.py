@@ -92,7 +92,8 @@ class Sum(Composite):
         if len({first.shape, second.shape} - {None}) > 1:
             raise InputError(
                 f"f1 + f2: shapes are {first.shape} and {second.shape}; expected equal shapes. Pass x_shape= to what "
-                "takes flat arrays, as LeastSquares(A, b, x_shape=(rows, columns))."
+                "takes flat arrays, as LeastSquares(A, b, x_shape=(rows, columns)), or channels= to differences of "
+                "colours."
             )
         super().__init__(first, second)
         self.parts, self.shape = (first, second), first.shape or second.shape
