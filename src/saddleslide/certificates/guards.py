@@ -68,7 +68,8 @@ def adjoint_complaint(coupling: Operator, x: Array, Bx: Array, y: Array, BTy: Ar
     difference = abs(first - second)
     # Matrices at hand know what rounding can do to their products, norm or not; products of tiny numbers underflow.
     rounding = 2.0 * coupling.product_error * sizes[0] * sizes[1] + _TINY
-    if not math.isfinite(difference) or difference <= ADJOINT * scale + rounding:
+    # Sizes out of range, times products that are 0, say nothing.
+    if not math.isfinite(difference) or not difference > ADJOINT * scale + rounding:
         return ""
     return (
         f"<Bx, y> = {first:.6g} and <x, B^T y> = {second:.6g} at one point: the adjoint of B is not the transpose of "

@@ -159,9 +159,10 @@ class SymmetricMatrix(Solvable):
             if not length > 1e-12 * max(diagonal):
                 break
             basis.append(w / length)
-        if not np.isfinite(diagonal).all():
+        beside = beside[: len(diagonal) - 1]
+        if not np.isfinite(diagonal + beside).all():
             return 0.0
-        top = float(scipy.linalg.eigvalsh_tridiagonal(diagonal, beside[: len(diagonal) - 1])[-1])
+        top = float(scipy.linalg.eigvalsh_tridiagonal(diagonal, beside)[-1])
         return 1.0 / top if top > 0.0 else 0.0
 
     def _cholesky(self, shift: float) -> Any:
