@@ -606,7 +606,7 @@ def test_proximal_step_is_the_minimiser_of_its_definition(f, domain, rng):
         assert pulled.value(stepped) <= found.value + 1e-12
 
 
-@gathered("size", [5000, 100_001])
+@gathered("size", [600, 5000, 100_001])
 def test_sums_of_many_terms_are_exact_to_the_last_bit(size):
     rng = np.random.default_rng(size)
     terms = rng.standard_normal(size) * 10.0 ** rng.integers(-8, 9, size)

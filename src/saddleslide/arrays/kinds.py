@@ -338,13 +338,14 @@ def is_callers(part: object) -> bool:
     Where a class says that it comes from does not matter: it is ours if it is found there.
     """
     kind: Any = type(part)
-    is_found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
-    if not kind.__module__.startswith("saddleslide.") or not is_found:
-        return True
-    return not _methods_of(kind).isdisjoint(getattr(part, "__dict__", ()))
+    methods = _methods_of(kind)
+    return methods is None or not methods.isdisjoint(getattr(part, "__dict__", ()))
 
 
 @cache
-def _methods_of(kind: type) -> frozenset[str]:
-    """Names of what can be called on a class of ours."""
+def _methods_of(kind: Any) -> frozenset[str] | None:
+    """Names of what can be called on a class of ours; None of any other."""
+    is_found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+    if not kind.__module__.startswith("saddleslide.") or not is_found:
+        return None
     return frozenset(name for name in dir(kind) if callable(getattr(kind, name, None)))

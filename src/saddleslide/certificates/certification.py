@@ -110,6 +110,8 @@ def certify_within(
     (x, y), split = point, Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
     judge = Judge(problem, split, target, problem.place(problem.start()))
     judge.nearby.give(radii)
+    # No other point will come: rays are tried here.
+    judge.rays.offered = 1
     value, gradient = judge.oracles.made(
         "f", float(not isinstance(split.f_rest, Zero)), lambda: split.f_rest.value_and_gradient(x)
     )

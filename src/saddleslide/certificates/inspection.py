@@ -182,12 +182,12 @@ class Inspection:
         """<y, Bx>."""
         return float(np.vdot(self.y, self.Bx))
 
-    @property
+    @cached_property
     def f_known(self) -> Linearisation | None:
         """What is known of the costly part of f; where there is none, that it is 0."""
         return _known(self.candidate.linearisation, self.asked.split.f_rest, self.x)
 
-    @property
+    @cached_property
     def g_known(self) -> Linearisation | None:
         """The same of g."""
         return _known(self.candidate.g_linearisation, self.asked.split.g_rest, self.y)

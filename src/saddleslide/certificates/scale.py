@@ -76,15 +76,19 @@ class Scale(State):
         """Hear of a value of F(., y_0), which has a minimum where it `is_bounded`."""
         if self.pull is not None:
             self.below = min(self.below, value) if is_bounded else self.below
-            if self.gap == 0.0 and not self.has_descended:
-                self._descend(asked, x, self.pull)
+            if self.gap == 0.0 and math.isfinite(self.above) and not self.has_descended:
+                self._descend(asked, x, self.pull, is_bounded)
 
-    def _descend(self, asked: Questions, x: Array, pull: Array) -> None:
+    def _descend(self, asked: Questions, x: Array, pull: Array, is_bounded: bool) -> None:
         """One proximal gradient step on F(., y_0) from x_0: lower than F(x_0, y_0) unless x_0 is its minimiser."""
         self.has_descended = True
         X, split = asked.problem.X, asked.split
-        slope = asked.oracles.made("f", 1, lambda: split.f_rest.gradient(x)) + pull
         known = smoothness_at_hand(split.f_rest, X)
+        has_unit = known is not None and known.nu == 1.0 and known.H > 0.0
+        if not (has_unit or is_bounded):
+            # Where nothing bounds a fall, a step of any length would do, and be worth as much as one likes.
+            return
+        slope = asked.oracles.made("f", 1, lambda: split.f_rest.gradient(x)) + pull
         L = max(known.H, 1e-300) if known is not None and known.nu == 1.0 else 1.0
         for _ in range(20):
             step = prox(split.f_simple, x - slope / L, L, X)

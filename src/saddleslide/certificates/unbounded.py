@@ -108,6 +108,6 @@ class Rays(State):
     offered: int = 0
 
     def is_due(self) -> bool:
-        """Whether rays are looked for at the next point: the points 1, 2, 4, 8, ..."""
+        """Whether rays are looked for at the next point: the points 2, 4, 8, ...; at the first nothing has run away."""
         self.offered += 1
-        return self.offered & (self.offered - 1) == 0
+        return self.offered > 1 and self.offered & (self.offered - 1) == 0

@@ -94,7 +94,10 @@ class LowerModel:
 
 
 # More terms are summed in rows, since lists of numbers take long; and so many to no more digits than others have.
-_MANY, _COUNTLESS = 4096, 2**18
+_FEW_TERMS, _MANY, _COUNTLESS = 512, 4096, 2**18
+# What cancels so little that it does no harm; whether the machine has numbers of 64 bits beside the exponent, or more.
+_LITTLE = 0.1
+_IS_EXTENDED = float(np.finfo(np.longdouble).eps) < 2.0**-62
 CUT_OFF = "conjugate gradients, cut off by the ball"
 
 
@@ -286,13 +289,19 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
 def careful_sum(terms: Array) -> tuple[float, int]:
     """The sum of a vector, and by how many units of rounding of the sum of sizes it may be off.
 
-    Exact on the host, and to the last bit for many terms. Of a remote array and of hundreds of thousands of terms sums
-    of about sqrt(n) are summed, so that no order of summation does much harm.
+    Exact for few terms on the host, and to the last bit for many. Of a remote array and of hundreds of thousands of
+    terms sums of about sqrt(n) are summed, so that no order of summation does much harm.
     """
     if not on_host(terms) or terms.size > _COUNTLESS:
         length = math.isqrt(terms.size)
         square = terms[: length * length].reshape(length, length)
         return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
+    if terms.size > _FEW_TERMS and _IS_EXTENDED:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found, size = (np.add.reduce(part, dtype=np.longdouble) for part in (terms, np.abs(terms)))
+            # Eleven bits more than a double has: where little cancels, what sums lose there is beyond its last bit.
+            if abs(found) >= _LITTLE * size and math.isfinite(float(found)):
+                return float(found), 1
     if terms.size <= _MANY:
         return math.fsum(terms.tolist()), 0
     # Row upon row, which stay in the cache, with what each addition has lost (Knuth's two-sum).

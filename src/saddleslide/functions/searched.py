@@ -20,7 +20,7 @@ from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
 from saddleslide.functions.scaled import Scaled
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.functions.sums import Sum
-from saddleslide.functions.trust import certain_modulus, errors_at, is_ours, value_aside
+from saddleslide.functions.trust import certain_modulus, errors_at, is_ours, runs_own_code, value_aside
 from saddleslide.watcher import late
 
 # A declared curvature above this says that nothing is known.
@@ -198,6 +198,9 @@ class _Search:
         smoothness, L = smoothness_at_hand(self.rest, self.domain), math.inf
         if smoothness is not None:
             L = smoothness.H if smoothness.nu == 1.0 else smoothness.L(max(accuracy, 1e-9) / 4.0)
+            if smoothness.nu == 1.0 and math.isfinite(L) and not runs_own_code(self.rest):
+                # That of a function of ours is what it is, in any units.
+                return max(L, self.mu, 1e-300)
         return max(L if L < _USELESS else 1.0, self.mu, 1e-300)
 
     def step(self, cut: _Cut, L: float) -> tuple[Array, float]:

@@ -67,8 +67,9 @@ class InteriorState(State):
     steps: int = 0
     # Whether u solves the equations of a problem whose bounds are not met: then the first step is there already.
     is_exact: bool = False
-    # What bounds and equations leave open, times what that can cost.
+    # What bounds and equations leave open, times what that can cost; and what part of it gaps are, by the last look.
     left: float = math.inf
+    ratio: float = 0.2
 
 
 @final
@@ -143,13 +144,16 @@ class InteriorPoint(Method):
         du, dl, dh = direction(center * gap / pairs, du * dl, -du * dh)
         length = min(_longest(below, du), _longest(above, -du), _longest(z_lower, dl), _longest(z_upper, dh))
         length = min(1.0, _NEARLY * length)
+        # Of the equations with the multipliers of the bounds, block by block: each product is in the unit of F.
+        missed = (1.0 - length) * (wrong + z_lower - z_upper)
         u, z_lower, z_upper = u + length * du, z_lower + length * dl, z_upper + length * dh
         points = (Candidate(*system.point(u, oracles.problem), 0.0),)
         left = (system.finite(u - system.lower) * z_lower).sum() + (system.finite(system.upper - u) * z_upper).sum()
-        left += (1.0 - length) * float(np.linalg.norm(system.units * wrong)) * float(np.linalg.norm(u / system.units))
+        left += sum(float(np.linalg.norm(missed[b])) * float(np.linalg.norm(u[b])) for b in system.blocks)
         return InteriorState(
-            u, z_lower, z_upper, points, state.best, state.best_gap, state.idle, state.steps + 1, left=float(left)
-        )
+            u, z_lower, z_upper, points, state.best, state.best_gap, state.idle, state.steps + 1, left=float(left),
+            ratio=state.ratio,
+        )  # fmt: skip
 
     def point(self, state: InteriorState, oracles: Oracles) -> Point:
         return state.best
@@ -164,6 +168,9 @@ class InteriorPoint(Method):
         if not np.isfinite(state.u).all():
             return Status.NUMERICAL_LIMIT
         (gap,), (seen,) = gaps, state.points
+        if gap < math.inf and state.left > 0.0:
+            # A look that misses costs as much as one that comes a step late.
+            state = replace(state, ratio=1.5 * gap / state.left)
         if gap < state.best_gap or not math.isfinite(state.best_gap):
             return replace(
                 state, best=(seen.x, seen.y), best_gap=gap, idle=0 if gap < state.best_gap else state.idle + 1
@@ -171,7 +178,7 @@ class InteriorPoint(Method):
         return replace(state, idle=state.idle + 1)
 
     def expected_gap(self, state: InteriorState) -> float:
-        return state.left
+        return state.ratio * state.left
 
     def is_finished(self, state: InteriorState) -> bool:
         return (math.isfinite(state.best_gap) and state.idle >= _PATIENCE) or state.steps >= _STEPS

@@ -46,7 +46,7 @@ _HOPELESS = 256
 _DOUBTFUL = 24
 _CONFIRMED = Status.SOLVED, Status.NUMERICAL_LIMIT, Status.COMPLETED, Status.NO_CERTIFICATE
 # Where a method itself expects a gap of more than so many times the target, only every so many steps are judged.
-_FAR_OFF, _RARELY = 10.0, 4
+_FAR_OFF, _RARELY = 2.0, 4
 # What may end a run in the middle of a stage.
 _EXPLAINED = (Status.NON_FINITE, Status.COMPLETED, Status.INFEASIBLE, Status.UNBOUNDED)
 _UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
