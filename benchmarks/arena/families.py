@@ -431,8 +431,8 @@ def portfolio(assets: int) -> Instance:
 
 def consensus(nodes: int, size: int) -> Instance:
     """Least squares at the nodes of a ring, which must agree."""
-    A = sparse.csr_array(sparse.block_diag([normal(40 + k, 30, size) / 3.0 for k in range(nodes)]))
-    ring = sparse.csr_array(sparse.kron(np.eye(nodes) - np.roll(np.eye(nodes), 1, axis=1), np.eye(size)))
+    A = sparse.csr_array(sparse.block_diag([sparse.csr_array(normal(40 + k, 30, size) / 3.0) for k in range(nodes)]))
+    ring = sparse.csr_array(sparse.kron(np.eye(nodes) - np.roll(np.eye(nodes), 1, axis=1), sparse.eye_array(size)))
     n, b, price = nodes * size, normal(39, 30 * nodes), 100.0
     form = Form(
         c=np.zeros(n), d=np.full(n, 0.1), B=ring, h=np.zeros(n), X=free(n), Y=box(-price, price, n), A=A, b=b,

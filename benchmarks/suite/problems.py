@@ -110,12 +110,12 @@ def two_players() -> SaddleProblem:
 def ring(nodes: int, size: int) -> scipy.sparse.csr_array:
     """Differences of neighbours on a ring, each with `size` numbers: B^T B is the Laplacian."""
     edges = np.eye(nodes) - np.roll(np.eye(nodes), 1, axis=1)
-    return scipy.sparse.csr_array(scipy.sparse.kron(edges, np.eye(size)))
+    return scipy.sparse.csr_array(scipy.sparse.kron(edges, scipy.sparse.eye_array(size)))
 
 
 def consensus(nodes: int = 16, size: int = 10, seed: int = 20) -> SaddleProblem:
     """Nodes of a ring with least squares of their own, and a price on each product (a round of messages)."""
-    blocks = [normal(seed + i, 30, size) / 3 for i in range(nodes)]
+    blocks = [scipy.sparse.csr_array(normal(seed + i, 30, size) / 3) for i in range(nodes)]
     f = LeastSquares(scipy.sparse.block_diag(blocks, format="csr"), normal(13, 30 * nodes), ridge=0.1)
     return SaddleProblem(
         f=f, g=Zero(), B=ring(nodes, size), X=FullSpace(nodes * size), Y=Ball(100.0, shape=nodes * size)
@@ -125,7 +125,7 @@ def consensus(nodes: int = 16, size: int = 10, seed: int = 20) -> SaddleProblem:
 def logistic_consensus() -> SaddleProblem:
     """The same with logistic losses: no closed minima."""
     nodes, size = 12, 8
-    blocks = [normal(50 + i, 40, size) for i in range(nodes)]
+    blocks = [scipy.sparse.csr_array(normal(50 + i, 40, size)) for i in range(nodes)]
     A = scipy.sparse.block_diag(blocks, format="csr")
     truth = np.tile(normal(14, size), nodes)
     labels = np.where(A @ truth + normal(15, 40 * nodes) > 0, 1, -1)

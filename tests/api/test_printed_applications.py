@@ -58,7 +58,7 @@ def test_decentralized_optimization(bounded):
     f = (1.0 / agents) * F.Blockwise([F.LeastSquares(A, b) for A, b in parts], shape=d)
     shape = (agents, d)
     X = D.Box(-0.1, 0.1, shape=shape) if bounded else D.FullSpace(shape)
-    B = ss.operators.as_operator(scipy.sparse.kron(W, np.eye(d)).tocsr(), x_shape=shape, y_shape=shape)
+    B = ss.operators.as_operator(scipy.sparse.kron(W, scipy.sparse.eye_array(d)).tocsr(), x_shape=shape, y_shape=shape)
     problem = ss.SaddleProblem(f=f, g=F.Zero(), B=B, X=X, Y=D.FullSpace(shape))
     A, b = (np.concatenate(rows) for rows in zip(*parts, strict=True))
     side = 0.1 if bounded else np.inf
@@ -68,8 +68,9 @@ def test_decentralized_optimization(bounded):
 
 def marginals(n):
     """Row sums and column sums of an n x n plan as one matrix."""
+    eye = scipy.sparse.eye_array(n)
     return scipy.sparse.vstack(
-        [scipy.sparse.kron(np.eye(n), np.ones((1, n))), scipy.sparse.kron(np.ones((1, n)), np.eye(n))]
+        [scipy.sparse.kron(eye, np.ones((1, n))), scipy.sparse.kron(np.ones((1, n)), eye)]
     ).tocsr()
 
 

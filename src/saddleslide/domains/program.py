@@ -121,7 +121,8 @@ def join(parts: Sequence[Program]) -> Program:
     )
     # Most parts have no equations.
     bound = any(part.totals.size for part in parts)
-    known = scipy.sparse.block_diag([part.rows for part in parts], format="csr") if bound else None
+    rows = [scipy.sparse.csr_array(part.rows) for part in parts] if bound else []
+    known = scipy.sparse.block_diag(rows, format="csr") if bound else None
     rows = _no_rows(total) if known is None else known
     totals = np.concatenate([part.totals for part in parts])
     return Program(q, c, lower, upper, rows, totals, tuple(kinks), tuple(squares))

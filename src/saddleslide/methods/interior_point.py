@@ -272,7 +272,8 @@ class System:
         self.kinked = np.concatenate([np.zeros(0, dtype=np.intp), *where])
         p = f.totals.size + g.totals.size
         # Few, and borders of a dense factor.
-        self.rows = scipy.sparse.block_diag([f.rows, g.rows]).toarray() if p else np.zeros((0, total))
+        both = [scipy.sparse.csr_array(one.rows) for one in (f, g)]
+        self.rows = scipy.sparse.block_diag(both).toarray() if p else np.zeros((0, total))
         free = np.full(p, np.inf)
         self.q = np.concatenate([f.quadratic, g.quadratic, bends, np.zeros(p)])
         self.c = np.concatenate([f.linear, g.linear, centers, f.totals, g.totals])
