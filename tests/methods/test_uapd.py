@@ -1,4 +1,4 @@
-"""Luo's method: the inequality of its proof after every step, the published updates, and the published rate."""
+"""Luo's method: the inequality of its proof after every step, its updates in other variables, and the published rate."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_longer_steps_than_proved_break_the_inequality():
     assert max(largest_excess(seed, 0.05, mu=8.0) for seed in range(12)) > 1e-2
 
 
-def test_for_linear_constraints_the_steps_are_the_published_ones():
+def test_for_linear_constraints_the_steps_are_the_semi_implicit_scheme():
     """In Luo's variables, with alpha^2 (M beta / (1 + alpha) + |B|^2) = gamma beta, from a first step on."""
     rng = np.random.default_rng(0)
     H, B, mu = np.linspace(1.0, 5.0, 6), rng.standard_normal((3, 6)), 1.0

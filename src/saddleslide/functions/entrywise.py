@@ -105,7 +105,9 @@ class Linear(Flat):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out
         np.copyto(out, self.c)
-        return float(np.sum(self.c * x)), out
+        # Points that run away have an infinite value, whatever the caller's settings of NumPy say of that.
+        with np.errstate(over="ignore"):
+            return float(np.sum(self.c * x)), out
 
     @cached_property
     def error_model(self) -> Rounding:
