@@ -202,7 +202,7 @@ MUTANTS = (
     ("certificates/levels.py", "round_up(data + math.sqrt(2.0 * left), data)", "round_up(math.sqrt(left), data)",
      LEVELS),
     ("methods/interior_point.py", "= -both[self.kinked]", "= both[self.kinked]", INTERIOR),
-    ("methods/interior_point.py", "z_lower - to_lower * du", "z_lower + to_lower * du", INTERIOR),
+    ("methods/interior_point.py", "aims / products - 1.0 - way", "aims / products - 1.0 + way", INTERIOR),
     ("problem/objectives.py", "and has_prox(both, X)", "and has_prox(alone, X)", OBJECTIVES),
     ("problem/objectives.py", "dual = term.scale * parts[id(term)]", "dual = parts[id(term)]", OBJECTIVES),
     ("functions/norms.py", "max(size - float(step), 0.0) / size", "max(size - 2.0 * float(step), 0.0) / size",

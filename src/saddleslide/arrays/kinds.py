@@ -97,8 +97,8 @@ def precision_of(*values: Any) -> str:
     """
     said = set()
     for value in _inner(values):
-        own = getattr(value, "precision", None)
-        if not isinstance(own, str):
+        own = _PRECISIONS.get(value.dtype) if type(value) is np.ndarray and value.ndim else None
+        if own is None and not isinstance(own := getattr(value, "precision", None), str):
             # A number with a dtype is still a number, and NumPy's own text also tells the order of bytes.
             dtype = getattr(value, "dtype", "") if getattr(value, "shape", ()) else ""
             dtype = getattr(dtype, "name", str(dtype))
@@ -107,14 +107,19 @@ def precision_of(*values: Any) -> str:
     return DOUBLE if DOUBLE in said else max(said, default=UNSAID)
 
 
+# Of the types that are met at every turn.
+_PRECISIONS: dict[Any, str] = {np.dtype(np.float64): DOUBLE, np.dtype(np.float32): SINGLE}
+_PLAIN = (float, int, str, type(None))
+
+
 def _inner(values: Iterable[Any]) -> Iterator[Any]:
     """Arrays and things built of arrays, out of mappings and lists of them."""
     for value in values:
-        if isinstance(value, Mapping):
+        if isinstance(value, tuple | list):
+            yield from _inner(value)
+        elif isinstance(value, Mapping):
             yield from _inner(value.values())
-        elif isinstance(value, tuple | list):
-            yield from _inner(part for part in value if not isinstance(part, float | int | str))
-        else:
+        elif not isinstance(value, _PLAIN):
             yield value
 
 
@@ -296,6 +301,8 @@ def origin_of(*values: Any) -> ArrayKind:
     found: ArrayKind = NUMPY
     for value in _inner(values):
         kind = value.origin if isinstance(value, Built) else kind_of(value)
+        if kind is NUMPY:
+            continue
         if kind.library not in ("numpy", found.library) and found != NUMPY:
             raise InputError(f"received arrays of {found.library} and of {kind.library}; expected one kind.")
         found = kind if found == NUMPY else found
@@ -318,11 +325,12 @@ class Built:
                 f"{cls.__name__}: received {len(args) + len(kwargs)} arguments; expected none. What scales or moves it "
                 f"is said around it: weight * {cls.__name__}(), {cls.__name__}() @ K."
             )
-        kind = origin_of(*args, *kwargs.values())
+        parts = list(_inner((*args, *kwargs.values())))
+        kind = origin_of(*parts)
         if kind != NUMPY:
             # Some of them are frozen.
             object.__setattr__(made, "origin", kind)
-        precision = precision_of(*args, *kwargs.values())
+        precision = precision_of(*parts)
         if precision != UNSAID:
             object.__setattr__(made, "precision", precision)
         return made

@@ -66,7 +66,8 @@ class Program:
     @classmethod
     def on(cls, size: int, lower: Any = -np.inf, upper: Any = np.inf, rows: Any = None, totals: Any = ()) -> Program:
         """0 on a box with equations."""
-        low, high = (np.array(np.broadcast_to(np.ravel(end), (size,)), dtype=np.float64) for end in (lower, upper))
+        low, high = np.empty((2, size))
+        low[:], high[:] = np.ravel(lower), np.ravel(upper)
         rows = _no_rows(size) if rows is None else scipy.sparse.csr_array(rows)
         return cls(np.zeros(size), np.zeros(size), low, high, rows, np.ravel(totals).astype(np.float64))
 

@@ -190,9 +190,14 @@ class Facts:
         return math.inf if self.programs is None else facts.newton_cost(*self.programs)
 
     @cached_property
+    def entries(self) -> Any:
+        """B as a matrix, dense or sparse; None where it is known by its products alone."""
+        return self.problem.coupling.entries
+
+    @cached_property
     def programs(self) -> tuple[Program, Program, list[Any]] | None:
         """Both blocks as programs without squares, and the blocks of rows of their matrix; None where there is none."""
-        f, g, B = self.f.program, self.g.program, self.problem.coupling.entries
+        f, g, B = self.f.program, self.g.program, self.entries
         return None if f is None or g is None or B is None else lift_squares(f, g, B)
 
     @cached_property

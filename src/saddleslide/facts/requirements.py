@@ -80,10 +80,6 @@ def _is_provable(facts: Facts) -> bool:
     return (X.bounded and Y.bounded) or (free and min(facts.moduli) > 0.0)
 
 
-def _has_entries(facts: Facts) -> bool:
-    return facts.problem.coupling.entries is not None
-
-
 _OF_A_PROBLEM: dict[str, tuple[Callable[[Facts], bool], str]] = {
     "g = 0": (lambda facts: facts.g.is_zero, "g = {g.function!r} is not Zero()."),
     "B = 0": (
@@ -91,7 +87,7 @@ _OF_A_PROBLEM: dict[str, tuple[Callable[[Facts], bool], str]] = {
         "B has norm up to {facts.norm:.3g}; expected B = 0, a minimisation in x alone.",
     ),
     "entries of B": (
-        _has_entries,
+        lambda facts: facts.entries is not None,
         "B = {facts.problem.coupling!r} is known by its products alone; expected a matrix.",
     ),
     "curvature of f or g": (

@@ -13,9 +13,10 @@ its mirror. Where no bound is met the first system alone is the solution.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
@@ -58,9 +59,7 @@ class InteriorState(State):
     """A point strictly between its bounds with the multipliers of these, and the best point seen."""
 
     u: Array
-    z_lower: Array
-    z_upper: Array
-    points: tuple[Candidate, ...]
+    z: Array
     best: Point
     best_gap: float = math.inf
     idle: int = 0
@@ -106,60 +105,58 @@ class InteriorPoint(Method):
         f, g, parts = facts.f.program, facts.g.program, facts.programs
         assert f is not None and g is not None and parts is not None
         grams = _grams_of(facts.problem)
-        system = oracles.workspace(lambda: System(f, g, facts.problem.coupling.entries, parts, grams), InteriorPoint)
-        points, exact = (Candidate(*start, 0.0),), system.solution()
-        u, z_lower, z_upper = exact or system.begin()
-        return InteriorState(u, z_lower, z_upper, points, start, is_exact=exact is not None)
+        system = oracles.workspace(lambda: System(f, g, facts.entries, parts, grams), InteriorPoint)
+        exact = system.solution()
+        return InteriorState(*(exact or system.begin()), start, is_exact=exact is not None)
 
     def judgement(self, facts: Facts) -> str:
         # Of a simple term both bounds have a closed form; else gradients bound the other.
         return EXACTLY if facts.f.rest.is_zero and facts.g.rest.is_zero else BOUNDS
 
     def step(self, state: InteriorState, oracles: Oracles) -> InteriorState:
-        system = oracles.workspace(lambda: System.of(oracles.problem), InteriorPoint)
-        u, z_lower, z_upper = state.u, state.z_lower, state.z_upper
+        system, u, z = self._system(oracles), state.u, state.z
         if state.is_exact:
-            points = (Candidate(*system.point(u, oracles.problem), 0.0),)
-            return replace(state, points=points, steps=1, is_exact=False, left=0.0)
-        below, above = u - system.lower, system.upper - u
-        # Infinite bounds have no multipliers.
-        to_lower, to_upper = z_lower / below, z_upper / above
-        solve = system.factorise(system.q + to_lower + to_upper)
+            return replace(state, steps=1, is_exact=False, left=0.0)
+        room = system.room(u)
+        ratio, products = z / room, z * room
+        solve = system.factorise(system.q + system.gather(ratio, 1.0))
         wrong = -system.residual(u, oracles)
-        gap = (z_lower * system.finite(below)).sum() + (z_upper * system.finite(above)).sum()
-        pairs = max(system.pairs, 1)
+        gap, pairs = float(products.sum()), max(z.size, 1)
 
-        def direction(aim: float, push_lower: Any = 0.0, push_upper: Any = 0.0) -> tuple[Array, Array, Array]:
-            """Newton's step towards products of `aim`; the pushes are what the products of the predictor leave."""
-            pull_lower = system.has_lower * (aim - push_lower) / below
-            pull_upper = system.has_upper * (aim - push_upper) / above
-            du = solve(wrong + pull_lower - pull_upper)
-            return du, pull_lower - z_lower - to_lower * du, pull_upper - z_upper + to_upper * du
+        def direction(aims: Array | float) -> tuple[Array, Array, Array, float]:
+            """Newton's step towards products, and how far one may go before a distance or a multiplier is used up.
 
-        du, dl, dh = direction(0.0)
-        length = min(1.0, _longest(below, du), _longest(above, -du), _longest(z_lower, dl), _longest(z_upper, dh))
-        left = (system.finite(below + length * du) * (z_lower + length * dl)).sum()
-        left += (system.finite(above - length * du) * (z_upper + length * dh)).sum()
+            The ways of these two are parts of what they are.
+            """
+            du = solve(wrong + system.gather(aims / room, -1.0))
+            way = system.signs * du[system.bounded] / room
+            dz = aims / products - 1.0 - way
+            steepest = -float(min(way.min(initial=0.0), dz.min(initial=0.0)))
+            return du, way, dz, 1.0 / steepest if steepest > 0.0 else math.inf
+
+        _, way, dz, length = direction(0.0)
+        length = min(1.0, length)
+        left = float(products @ ((1.0 + length * way) * (1.0 + length * dz)))
         center = (max(left, 0.0) / gap) ** 3 if gap > 0.0 else 0.0
-        du, dl, dh = direction(center * gap / pairs, du * dl, -du * dh)
-        length = min(_longest(below, du), _longest(above, -du), _longest(z_lower, dl), _longest(z_upper, dh))
+        # What the products of the predictor leave is taken off.
+        du, _, dz, length = direction(center * gap / pairs - products * way * dz)
         length = min(1.0, _NEARLY * length)
         # Of the equations with the multipliers of the bounds, block by block: each product is in the unit of F.
-        missed = (1.0 - length) * (wrong + z_lower - z_upper)
-        u, z_lower, z_upper = u + length * du, z_lower + length * dl, z_upper + length * dh
-        points = (Candidate(*system.point(u, oracles.problem), 0.0),)
-        left = (system.finite(u - system.lower) * z_lower).sum() + (system.finite(system.upper - u) * z_upper).sum()
-        left += sum(float(np.linalg.norm(missed[b])) * float(np.linalg.norm(u[b])) for b in system.blocks)
-        return InteriorState(
-            u, z_lower, z_upper, points, state.best, state.best_gap, state.idle, state.steps + 1, left=float(left),
-            ratio=state.ratio,
-        )  # fmt: skip
+        missed = (1.0 - length) * (wrong + system.gather(z, -1.0))
+        u, z = u + length * du, z + length * dz * z
+        missed = np.sqrt(np.add.reduceat(missed * missed, system.starts) * np.add.reduceat(u * u, system.starts))
+        left = float(system.room(u) @ z) + float(missed.sum())
+        return replace(state, u=u, z=z, steps=state.steps + 1, left=left)
+
+    def _system(self, oracles: Oracles) -> System:
+        system: System = oracles.workspace(lambda: System.of(oracles.problem), InteriorPoint)
+        return system
 
     def point(self, state: InteriorState, oracles: Oracles) -> Point:
         return state.best
 
     def candidates(self, state: InteriorState, oracles: Oracles) -> tuple[Candidate, ...]:
-        return tuple(linearise(oracles, seen.x, seen.y) for seen in state.points)
+        return (linearise(oracles, *self._system(oracles).point(state.u, oracles.problem)),)
 
     def learn(
         self, state: InteriorState, gaps: Sequence[float], judge: Judge, oracles: Oracles
@@ -167,15 +164,15 @@ class InteriorPoint(Method):
         """Keep the best point; end where steps no longer come nearer."""
         if not np.isfinite(state.u).all():
             return Status.NUMERICAL_LIMIT
-        (gap,), (seen,) = gaps, state.points
+        (gap,) = gaps
         if gap < math.inf and state.left > 0.0:
             # A look that misses costs as much as one that comes a step late.
             state = replace(state, ratio=1.5 * gap / state.left)
-        if gap < state.best_gap or not math.isfinite(state.best_gap):
-            return replace(
-                state, best=(seen.x, seen.y), best_gap=gap, idle=0 if gap < state.best_gap else state.idle + 1
-            )
-        return replace(state, idle=state.idle + 1)
+        idle = 0 if gap < state.best_gap else state.idle + 1
+        if idle and math.isfinite(state.best_gap):
+            return replace(state, idle=idle)
+        best = self._system(oracles).point(state.u, oracles.problem)
+        return replace(state, best=best, best_gap=gap, idle=idle)
 
     def expected_gap(self, state: InteriorState) -> float:
         return state.ratio * state.left
@@ -191,8 +188,9 @@ class Rows:
         if sum(math.prod(block.shape) for block in blocks) <= _WRITTEN_OUT:
             blocks = [block.toarray() if scipy.sparse.issparse(block) else block for block in blocks]
         self.blocks, self.transposes = blocks, [block.T for block in blocks]
-        self.ends = np.cumsum([block.shape[0] for block in blocks])
-        self.shape = int(self.ends[-1]), int(blocks[0].shape[1])
+        ends = list(itertools.accumulate((block.shape[0] for block in blocks), initial=0))
+        self.places = [slice(*ends) for ends in itertools.pairwise(ends)]
+        self.shape = int(ends[-1]), int(blocks[0].shape[1])
         known = [(k, gram) for k, block in enumerate(blocks) for A, gram in grams if A is block]
         self._kept: dict[int, Any] = dict(known)
         self._patterns: dict[bool, SparseGram | None] = {}
@@ -216,8 +214,10 @@ class Rows:
         """Its transpose's product with y."""
         if len(self.blocks) == 1:
             return self.transposes[0] @ y  # type: ignore[no-any-return]
-        parts = np.split(y, self.ends[:-1])
-        found: Array = np.add.reduce([turned @ part for turned, part in zip(self.transposes, parts, strict=True)])
+        found: Array = sum(
+            turned @ y[place] for turned, place in zip(self.transposes[1:], self.places[1:], strict=True)
+        )
+        found += self.transposes[0] @ y[self.places[0]]
         return found
 
     def _pattern(self, in_x: bool) -> SparseGram | None:
@@ -235,12 +235,12 @@ class Rows:
             return pattern.weighted(1.0 / (b if in_x else a), a if in_x else b)
         if not in_x:
             return SymmetricMatrix(with_diagonal([weighted_gram(self.whole.T, a)], b))
-        parts = np.split(b, self.ends[:-1])
-        return SymmetricMatrix(with_diagonal([self._gram_of(k, part) for k, part in enumerate(parts)], a))
+        parts = [self._gram_of(k, b[place]) for k, place in enumerate(self.places)]
+        return SymmetricMatrix(with_diagonal(parts, a))
 
     def _gram_of(self, k: int, divisor: Array) -> Any:
         """B_k^T diag(1 / divisor) B_k of a block; that for equal ones is made once."""
-        if not np.all(divisor == divisor[:1]):
+        if not (divisor == divisor[:1]).all():
             return weighted_gram(self.blocks[k], divisor)
         if k not in self._kept:
             self._kept[k] = self.transposes[k] @ self.blocks[k]
@@ -270,6 +270,7 @@ class System:
             for name in ("weight", "center", "bend")
         )
         self.kinked = np.concatenate([np.zeros(0, dtype=np.intp), *where])
+        self._is_shared = np.unique(self.kinked).size < self.kinked.size
         p = f.totals.size + g.totals.size
         # Few, and borders of a dense factor.
         both = [scipy.sparse.csr_array(one.rows) for one in (f, g)]
@@ -279,8 +280,11 @@ class System:
         self.c = np.concatenate([f.linear, g.linear, centers, f.totals, g.totals])
         self.lower = np.concatenate([f.lower, g.lower, -weights, -free])
         self.upper = np.concatenate([f.upper, g.upper, weights, free])
-        self.has_lower, self.has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
-        self.pairs = int(self.has_lower.sum() + self.has_upper.sum())
+        # The entries with a lower bound, then those with an upper one; bounds are said by their signs from there on.
+        below, above = (np.flatnonzero(np.isfinite(end)) for end in (self.lower, self.upper))
+        self.bounded, self._below = np.concatenate([below, above]), below.size
+        self.signs = np.repeat([1.0, -1.0], [below.size, above.size])
+        self._bounds = np.concatenate([self.lower[below], self.upper[above]])
         self._ends = np.cumsum([f.size, g.size, weights.size]).tolist()
         # x, y, what squares bring along with each, slopes of f and of g, multipliers of X and of Y.
         of_f = int((self.kinked < self.sides[0]).sum())
@@ -289,7 +293,8 @@ class System:
             f.totals.size, g.totals.size,
         )  # fmt: skip
         ends = np.cumsum([0, *counts]).tolist()
-        self.blocks = [slice(a, b) for a, b in itertools.pairwise(ends) if b > a]
+        self.starts = [a for a, b in itertools.pairwise(ends) if b > a]
+        self._counts = np.diff([*self.starts, ends[-1]])
         # Typical sizes of each; known where no squares tell them.
         x, y, steep = 1.0, 1.0, _largest(matrix)
         self._worth = steep or 1.0
@@ -299,7 +304,10 @@ class System:
             self._worth = steep * x * y or max(_steepness(given[0]) * x, _steepness(given[1]) * y) or x * y
         dual = self._worth / x, self._worth / y
         self.units = np.repeat([x, 1.0, y, 1.0, *dual, *dual], counts)
-        self._typical = self._worth / x**2, self._worth / y**2
+        typical = self._worth / x**2, 1.0, self._worth / y**2, 1.0
+        ends = ends[:5]
+        floors = zip(itertools.pairwise(ends), typical, strict=True)
+        self._floors = [(slice(a, b), size) for (a, b), size in floors if b > a]
         self._damping = self._find_damping(a, _largest(matrix), c)
 
     @classmethod
@@ -310,10 +318,17 @@ class System:
         matrix = problem.coupling.entries
         return cls(f, g, matrix, lift_squares(f, g, matrix), _grams_of(problem))
 
-    @staticmethod
-    def finite(distances: Array) -> Array:
-        """Distances to bounds, 0 where there is none."""
-        return np.where(np.isfinite(distances), distances, 0.0)
+    def room(self, u: Array) -> Array:
+        """Distances to the bounds that are there."""
+        found: Array = self.signs * (u[self.bounded] - self._bounds)
+        return found
+
+    def gather(self, values: Array, sign: float) -> Array:
+        """For each entry the value of its lower bound, and `sign` times that of its upper one."""
+        found = np.zeros_like(self.q)
+        found[self.bounded[: self._below]] = values[: self._below]
+        found[self.bounded[self._below :]] += sign * values[self._below :]
+        return found
 
     def split(self, u: Array) -> list[Array]:
         """x, y, slopes and multipliers."""
@@ -330,18 +345,23 @@ class System:
 
     def turn(self, u: Array, pull: Any = None, image: Any = None) -> Array:
         """K u, with B^T y and B x where they are known."""
-        x, y, s, m = self.split(u)
-        out = np.empty_like(u)
-        top, both = out[: self._ends[1]], u[: self._ends[1]]
-        top[: self.sides[0]] = self.B.adjoint(y) if pull is None else pull
-        top[self.sides[0] :] = -(self.B.forward(x) if image is None else image)
-        if s.size:
-            np.add.at(top, self.kinked, s)
-            out[self._ends[1] : self._ends[2]] = -both[self.kinked]
-        if m.size:
-            top += m @ self.rows
-            out[self._ends[2] :] = -(self.rows @ both)
+        (n, both, slopes), out = self._ends, np.empty_like(u)
+        out[:n] = self.B.adjoint(u[n:both]) if pull is None else pull
+        np.negative(self.B.forward(u[:n]) if image is None else image, out=out[n:both])
+        if both < slopes:
+            self.spread(out, u[both:slopes])
+            out[both:slopes] = -u[self.kinked]
+        if slopes < u.size:
+            out[:both] += u[slopes:] @ self.rows
+            out[slopes:] = -(self.rows @ u[:both])
         return out
+
+    def spread(self, u: Array, values: Array) -> None:
+        """Add the values of kinks to the entries that they belong to."""
+        if self._is_shared:
+            np.add.at(u, self.kinked, values)
+        else:
+            u[self.kinked] += values
 
     def residual(self, u: Array, oracles: Oracles) -> Array:
         """Q u + c + K u, by two counted products, and a gradient of each function with squares."""
@@ -357,36 +377,37 @@ class System:
         found: Array = self.q * u + self.c + self.turn(u, pull.ravel(), image.ravel())
         return found
 
-    def solution(self) -> tuple[Array, Array, Array] | None:
+    def solution(self) -> tuple[Array, Array] | None:
         """What solves the equations alone, where that lies between the bounds; None where it does not, or may not."""
         if self.kinked.size or not float(np.min(self.q[: self.sides[0]], initial=np.inf)) > 0.0:
             return None
         u = self.factorise(self.q, once=True)(-self.c)
         miss = self.q * u + self.c + self.turn(u)
-        size = float(np.linalg.norm(self.c)) + float(np.linalg.norm(self.q * u))
-        if not (np.all((self.lower < u) & (u < self.upper)) and float(np.linalg.norm(miss)) <= 1e2 * _SOLVED * size):
+        if not ((self.room(u) > 0.0).all() and _norm(miss) <= 1e2 * _SOLVED * (_norm(self.c) + _norm(self.q * u))):
             return None
         # Multipliers of bounds that are far away.
-        far = float(np.mean(np.abs(self.c))) * _SOLVED
-        return u, far * self.has_lower, far * self.has_upper
+        return u, np.full(self.bounded.size, float(np.mean(np.abs(self.c))) * _SOLVED)
 
-    def begin(self) -> tuple[Array, Array, Array]:
+    def begin(self) -> tuple[Array, Array]:
         """Well between the bounds, at the size of a damped solution of the equations alone; multipliers to match."""
         guess = self.factorise(self.q + self._damping)(-self.c)
-        u = guess.copy()
-        for block in self.blocks:
-            sizes = np.abs(guess[block])
-            scale = float(np.mean(sizes)) + 1e-3 * float(np.max(sizes)) or float(self.units[block][0])
-            low, high, inside = self.lower[block], self.upper[block], guess[block]
-            width = np.minimum(scale, 0.4 * (high - low))
-            u[block] = np.maximum(np.minimum(inside, high - width), low + width)
+        sizes, low, high = np.abs(guess), self.lower, self.upper
+        scale = self._means(sizes) + 1e-3 * np.maximum.reduceat(sizes, self.starts)
+        width = np.minimum(self._each(scale, self.units), 0.4 * (high - low))
+        u = np.maximum(np.minimum(guess, high - width), low + width)
         slopes = self.q * u + self.c + self.turn(u)
-        z_lower, z_upper = np.zeros_like(u), np.zeros_like(u)
-        for block in self.blocks:
-            scale = float(np.mean(np.abs(slopes[block]))) or self._worth / float(self.units[block][0])
-            z_lower[block] = self.has_lower[block] * np.maximum(slopes[block], scale)
-            z_upper[block] = self.has_upper[block] * np.maximum(-slopes[block], scale)
-        return u, z_lower, z_upper
+        scale = self._each(self._means(np.abs(slopes)), self._worth / self.units)
+        return u, np.maximum(self.signs * slopes[self.bounded], scale[self.bounded])
+
+    def _means(self, values: Array) -> Array:
+        """The mean of each block."""
+        found: Array = np.add.reduceat(values, self.starts) / self._counts
+        return found
+
+    def _each(self, scales: Array, other: Array) -> Array:
+        """For every entry the scale of its block, or the other one where that is 0."""
+        found = np.repeat(scales, self._counts)
+        return np.where(found > 0.0, found, other)
 
     def _find_damping(self, a: float, b: float, c: float) -> Array | float:
         """What is added to q for a first guess, for each block in its own units."""
@@ -400,47 +421,61 @@ class System:
         found[slopes] = np.where(self.kinked < self.sides[0], 1.0 / d_x, 1.0 / d_y)
         return found
 
-    def factorise(self, theta: Array, once: bool = False) -> Any:
+    def factorise(self, theta: Array, once: bool = False) -> Callable[[Array], Array]:
         """What solves (diag(theta) + K) du = r, refined; `once`: the only one of its run."""
-        n, m = self.sides
-        theta_xy, theta_s = theta[: n + m].copy(), theta[self._ends[1] : self._ends[2]]
+        n, both, slopes = self._ends
+        theta_xy = theta[:both].copy()
         # Slopes are eliminated entry by entry.
-        theta_s = np.maximum(theta_s, 1e-300)
-        np.add.at(theta_xy, self.kinked, 1.0 / theta_s)
-        # What squares bring along has units of its own.
-        x, v, y, w = np.split(theta_xy, [self.own[0], n, n + self.own[1]])
-        a, b = _floor((x, self._typical[0]), (v, 1.0)), _floor((y, self._typical[1]), (w, 1.0))
-        core = Core(self.B, theta_xy[:n], theta_xy[n:], a, b, once)
-        bordered = core.solve(self.rows.T) if len(self.rows) else self.rows.T
-        inverse = np.linalg.pinv(self.rows @ bordered, rcond=1e-15) if len(self.rows) else np.zeros((0, 0))
+        theta_s = np.maximum(theta[both:slopes], 1e-300)
+        self.spread(theta_xy, 1.0 / theta_s)
+        floored = self._floor(theta_xy)
+        core = Core(self.B, theta_xy[:n], theta_xy[n:], floored[:n], floored[n:], once)
+        has_rows = slopes < theta.size
+        bordered = core.solve(self.rows.T) if has_rows else self.rows.T
+        inverse = _inverse(self.rows @ bordered) if has_rows else None
 
         def eliminate(r: Array) -> Array:
-            top, s, e = r[: n + m].copy(), r[self._ends[1] : self._ends[2]], r[self._ends[2] :]
+            found, top, s = np.empty_like(r), r[:both], r[both:slopes]
             if s.size:
-                np.subtract.at(top, self.kinked, s / theta_s)
-            w, multipliers = core.solve(top), e
-            if e.size:
+                top = top.copy()
+                self.spread(top, s / -theta_s)
+            w = core.solve(top)
+            if inverse is not None:
                 # -rows w = e after w - bordered m.
-                multipliers = inverse @ (e + self.rows @ w)
-                w = w - bordered @ multipliers
-            return np.concatenate([w, (s + w[self.kinked]) / theta_s, multipliers])
+                found[slopes:] = inverse @ (r[slopes:] + self.rows @ w)
+                w -= bordered @ found[slopes:]
+            found[:both] = w
+            if s.size:
+                found[both:slopes] = (s + w[self.kinked]) / theta_s
+            return found
 
         def solve(r: Array) -> Array:
             du = eliminate(r)
             miss = r - theta * du - self.turn(du)
-            small = _SOLVED * _SOLVED * float(np.sum((self.units * r) ** 2))
+            size, enough = _norm(self.units * miss), _SOLVED * _norm(self.units * r)
             for _ in range(_REFINEMENTS):
-                size = float(np.linalg.norm(self.units * miss))
-                if size * size <= small:
+                if size <= enough:
                     break
                 better = du + eliminate(miss)
                 rest = r - theta * better - self.turn(better)
-                if not float(np.linalg.norm(self.units * rest)) < 0.5 * size:
+                # A miss that is no number stays one.
+                if not (left := _norm(self.units * rest)) < 0.5 * size:
                     break
-                du, miss = better, rest
+                du, miss, size = better, rest, left
             return du
 
         return solve
+
+    def _floor(self, theta_xy: Array) -> Array:
+        """The diagonal with a floor for x, y and what squares bring along with each, so that it can be divided by.
+
+        A number stands for one of 0; what squares bring along has units of its own.
+        """
+        found = np.minimum(theta_xy, 1e300)
+        for place, typical in self._floors:
+            top = float(theta_xy[place].max()) or typical
+            np.maximum(found[place], _PROXIMAL * top, out=found[place])
+        return found
 
 
 class Core:
@@ -456,16 +491,17 @@ class Core:
 
     def solve(self, r: Array) -> Array:
         """The solution for one right side, or one for each column."""
-        if r.ndim == 2:
-            return np.stack([self.solve(column) for column in r.T], axis=1)
-        top, bottom = r[: self.n], r[self.n :]
         if not r.size or not self.factor.has_factor(self.shift):
             return np.full_like(r, np.nan)
+        a, b = (self.a, self.b) if r.ndim == 1 else (self.a[:, None], self.b[:, None])
+        found, top, bottom = np.empty(r.shape), r[: self.n], r[self.n :]
         if self.in_x:
-            dx = self.factor.solve(top - self.B.adjoint(bottom / self.b), self.shift)
-            return np.concatenate([dx, (bottom + self.B.forward(dx)) / self.b])
-        dy = self.factor.solve(bottom + self.B.forward(top / self.a), self.shift)
-        return np.concatenate([(top - self.B.adjoint(dy)) / self.a, dy])
+            found[: self.n] = dx = self.factor.solve(top - self.B.adjoint(bottom / b), self.shift)
+            found[self.n :] = (bottom + self.B.forward(dx)) / b
+        else:
+            found[self.n :] = dy = self.factor.solve(bottom + self.B.forward(top / a), self.shift)
+            found[: self.n] = (top - self.B.adjoint(dy)) / a
+        return found
 
 
 def weighted_gram(B: Any, divisor: Array) -> Any:
@@ -523,16 +559,17 @@ def _most(*arrays: Array) -> float:
     return max((float(np.max(np.abs(array), initial=0.0)) for array in arrays), default=0.0)
 
 
-def _floor(*parts: tuple[Array, float]) -> Array:
-    """The diagonal with a floor for each of its parts, so that it can be divided by; a number stands for one of 0."""
-    tops = [float(np.max(theta, initial=0.0)) or typical for theta, typical in parts]
-    return np.concatenate([np.clip(theta, _PROXIMAL * top, 1e300) for (theta, _), top in zip(parts, tops, strict=True)])
+def _norm(values: Array) -> float:
+    return math.sqrt(float(values @ values))
 
 
-def _longest(distance: Array, way: Array) -> float:
-    """How far one may go before a positive number is used up."""
-    falling = (way < 0.0) & np.isfinite(distance) & (distance > 0.0)
-    return float(np.min(distance[falling] / -way[falling], initial=np.inf))
+def _inverse(matrix: Array) -> Array:
+    """The inverse of a small matrix; where equations say the same twice, what leaves these alone."""
+    with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
+        found = np.linalg.inv(matrix)
+        if np.abs(found).max() * np.abs(matrix).max() < 1e8:
+            return np.asarray(found, dtype=np.float64)
+    return np.asarray(np.linalg.pinv(matrix, rcond=1e-15), dtype=np.float64)
 
 
 def _grams_of(problem: SaddleProblem) -> list[tuple[Any, Array]]:

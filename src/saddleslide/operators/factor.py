@@ -88,8 +88,6 @@ class SymmetricMatrix(Solvable):
         if scipy.sparse.issparse(matrix):
             self.order, self._band = _find_band(matrix)
         self.matrix = matrix.toarray() if self._band is None and scipy.sparse.issparse(matrix) else matrix
-        # Of a semidefinite matrix |h_ij| <= sqrt(h_ii h_jj), so the norm of |H| is at most the trace.
-        self.trace = float(np.abs(np.asarray(matrix.diagonal())).sum())
         # By their shifts; None where there is none.
         self._factors: dict[float, Array | None] = {}
 
@@ -114,6 +112,11 @@ class SymmetricMatrix(Solvable):
         """The largest entry of the diagonal."""
         ends = np.asarray(self.matrix.diagonal()) if self._band is None else self._band[0]
         return float(np.max(ends, initial=0.0))
+
+    @cached_property
+    def trace(self) -> float:
+        """Of a semidefinite matrix |h_ij| <= sqrt(h_ii h_jj), so the norm of |H| is at most the trace."""
+        return float(np.abs(np.asarray(self.matrix.diagonal())).sum())
 
     @property
     def width(self) -> int:
@@ -145,30 +148,30 @@ class SymmetricMatrix(Solvable):
     def _estimate(self) -> float:
         """The smallest eigenvalue, or a little more: Lanczos steps on the inverse from a seeded start."""
         v = np.random.default_rng(0).standard_normal(self.size)
-        basis = [v / np.linalg.norm(v)]
-        diagonal: list[float] = []
-        beside: list[float] = []
-        for _ in range(min(_STEPS, self.size)):
-            w = self.solve(basis[-1])
-            diagonal.append(float(np.vdot(basis[-1], w)))
+        basis = np.zeros((min(_STEPS, self.size) + 1, self.size))
+        basis[0] = v / np.linalg.norm(v)
+        diagonal, beside = np.zeros((2, len(basis) - 1))
+        for k in range(len(diagonal)):
+            known, w = basis[: k + 1], self.solve(basis[k])
+            diagonal[k] = basis[k] @ w
             for _ in range(2):
-                for old in basis:
-                    w = w - float(np.vdot(old, w)) * old
-            length = float(np.linalg.norm(w))
-            beside.append(length)
-            if not length > 1e-12 * max(diagonal):
+                w = w - (known @ w) @ known
+            beside[k] = np.sqrt(w @ w)
+            if not beside[k] > 1e-12 * diagonal.max():
+                diagonal, beside = diagonal[: k + 1], beside[: k + 1]
                 break
-            basis.append(w / length)
-        beside = beside[: len(diagonal) - 1]
-        if not np.isfinite(diagonal + beside).all():
+            basis[k + 1] = w / beside[k]
+        if not (np.isfinite(diagonal).all() and np.isfinite(beside).all()):
             return 0.0
-        top = float(scipy.linalg.eigvalsh_tridiagonal(diagonal, beside)[-1])
+        # Of a symmetric matrix the lower half is read.
+        top = float(np.linalg.eigvalsh(np.diag(diagonal) + np.diag(beside[:-1], -1))[-1])
         return 1.0 / top if top > 0.0 else 0.0
 
     def _cholesky(self, shift: float) -> Any:
         """The factor of H + shift I; None where there is none."""
         if self._band is None:
-            factor = np.array(self.matrix, dtype=np.float64, order="F")
+            # Either half is the matrix: that of the transposed one needs no turning.
+            factor = np.array(self.matrix.T if self.matrix.flags.c_contiguous else self.matrix, np.float64, order="F")
             factor.reshape(-1, order="F")[:: self.size + 1] += shift
             factor, broken = scipy.linalg.lapack.dpotrf(factor, lower=1, clean=0, overwrite_a=1)
             ends = factor.diagonal()
@@ -189,13 +192,14 @@ class SymmetricMatrix(Solvable):
     def solve(self, r: Array, shift: float = 0.0) -> Array:
         if not self.has_factor(shift):
             raise InputError("SymmetricMatrix: it is not positive definite; expected a larger shift.")
-        factor, flat = self._factors[shift], np.ravel(r)
+        # Of several right sides every one is a column.
+        factor, flat = self._factors[shift], r.reshape(self.size, -1)
         if self._band is None:
             found: Array = scipy.linalg.lapack.dpotrs(factor, flat, lower=1)[0]
         else:
-            found = np.empty(self.size)
+            found = np.empty(flat.shape)
             found[self.order] = scipy.linalg.lapack.dpbtrs(factor, flat[self.order], lower=1)[0]
-        return found.reshape(np.shape(r))
+        return found.reshape(r.shape)
 
     def product(self, v: Array) -> Array:
         found: Array = np.asarray(self.matrix @ v.ravel()).reshape(v.shape)

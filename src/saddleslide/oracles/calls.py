@@ -33,7 +33,8 @@ class Calls:
     B: int = 0
 
     def __post_init__(self) -> None:
-        self.f, self.g = as_count(self.f), as_count(self.g)
+        if not (type(self.f) is type(self.g) is int):
+            self.f, self.g = as_count(self.f), as_count(self.g)
 
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.f + other.f, self.g + other.g, self.B + other.B)

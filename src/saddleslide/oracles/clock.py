@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 from saddleslide.kernels.switch import compile_seconds
 
@@ -24,7 +23,7 @@ class Clock:
         self._at, self._compiled = time.perf_counter(), compile_seconds()
         self.began = self._at if began is None else began
         self._spent = {name: 0.0 if spent is None else float(spent.get(name, 0.0)) for name in PHASES}
-        self._phases = [""]
+        self._phases, self._next = [""], ""
 
     @property
     def seconds(self) -> float:
@@ -37,16 +36,18 @@ class Clock:
         self._settle()
         return dict(self._spent)
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> Self:
         """Within it time goes into this phase, and not into the one around it."""
+        self._next = name
+        return self
+
+    def __enter__(self) -> None:
         self._settle()
-        self._phases.append(name)
-        try:
-            yield
-        finally:
-            self._settle()
-            self._phases.pop()
+        self._phases.append(self._next)
+
+    def __exit__(self, *_: object) -> None:
+        self._settle()
+        self._phases.pop()
 
     def _settle(self) -> None:
         now, compiled = time.perf_counter(), compile_seconds()

@@ -49,10 +49,8 @@ def no_limit(name: str) -> float:
 
 
 def is_finite(array: Any) -> bool:
-    """Whether all entries are finite: one pass, a second one only if a sum overflows."""
-    with np.errstate(all="ignore"):
-        total = float(array.sum())
-    return math.isfinite(total) or bool(np.isfinite(array).all())
+    """Whether all entries are finite: one pass, a second one only if the sum of squares overflows."""
+    return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 @dataclass(eq=False, repr=False)

@@ -162,8 +162,9 @@ class Watch:
 
     def has_no_calls_left(self) -> bool:
         """Whether a limit on calls has been reached."""
-        total = self._spent()
-        return any(getattr(total, name) >= limit for name, limit in self.control.max_calls.items())
+        limits = self.control.max_calls
+        total = self._spent() if limits else None
+        return any(getattr(total, name) >= limit for name, limit in limits.items())
 
     def test_adjoint(self, oracles: Oracles, unasked: bool) -> float:
         """What the adjoint of B is off by: two counted products, where they are asked for or B is own code."""
