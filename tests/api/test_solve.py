@@ -209,8 +209,8 @@ def test_a_relative_target_is_relative_to_the_true_gap_at_the_start():
 @pytest.mark.parametrize("make", [least_squares_tv, game])
 def test_a_start_near_the_solution_costs_less(make):
     problem = make()
-    far = ss.solve(problem, tol=1e-8)
-    near = ss.solve(problem, tol=1e-8, start=(far.x, far.y))
+    far = ss.solve(problem, tol=1e-8, method="adaptive")
+    near = ss.solve(problem, tol=1e-8, start=(far.x, far.y), method="adaptive")
     assert near.status is ss.Status.SOLVED and near.gap <= 1e-8
     assert near.calls.B <= far.calls.B and near.calls.f <= far.calls.f
 
