@@ -250,7 +250,9 @@ class Nearby(Around):
         return sum(
             size * slope
             for each, blocks, lengths in zip(slopes, self.blocks, sizes, strict=True)
-            for size, slope in zip(lengths, _norms(each, blocks), strict=True)
+            for size, slope, block in zip(lengths, _norms(each, blocks), blocks, strict=True)
+            # Along a single point nothing changes.
+            if not (block.domain.bounded and block.domain.diameter() == 0.0)
         )
 
 
