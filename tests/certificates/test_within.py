@@ -137,10 +137,6 @@ def test_slopes_do_not_make_a_small_set_large():
     fixed = F.Indicator(D.Box(0.0, 0.0, shape=2)).translated([3.0, 0.0]) @ rows
     result = ss.minimize(f + (3.0 / unit) * own + fixed, over=D.Simplex(3, unit), rtol=1e-6, max_calls={"B": 300})
     assert not result.success
-    # Nor does a set of one point have any size.
-    squares, rows = F.LeastSquares(np.ones((7, 1)), np.arange(7.0)), np.array([[1.0], [2.0]])
-    fixed = F.Indicator(D.Box(0.0, 0.0, shape=2)).translated([3.0, 0.0]) @ rows
-    assert not ss.minimize(squares + 4.0 * own + fixed, over=D.Simplex(1), rtol=1e-3, max_calls={"B": 300}).success
 
 
 def test_a_weight_that_suited_a_kink_stays_in_the_range_of_numbers():
