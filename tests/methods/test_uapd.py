@@ -1,4 +1,4 @@
-"""Luo's method: the inequality of its proof after every step, its updates in other variables, and the published rate."""
+"""Luo's method: the inequality of its proof after every step, its updates in other variables, the published rate."""
 
 from __future__ import annotations
 
