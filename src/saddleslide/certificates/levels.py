@@ -267,15 +267,15 @@ class LevelSets:
             self._applies = known is not None and self._smallest > 0.0
         return self._applies
 
-    def onto(self, other: LevelSets, value: float, slope: float, missed: float) -> Level:
-        """The multipliers, from bounds on f and on |f'| of its costly part at a point, and on its |Bx - b|."""
+    def onto(self, other: LevelSets, value: float, slope: float, moved: float, missed: float) -> Level:
+        """The multipliers, from bounds on f at a point, on its |Bx - b|, and on |f'| of its costly part so far away."""
         form, known = other._form, smoothness_at_hand(other.rest, other.domain)
         assert form is not None and known is not None
         kinks, tilt = other._kinks
         steep = float(np.linalg.norm(kinks + sum(v for v, _ in form.hubers) + np.abs(tilt)))
         # A point with Bx = b is not farther than this, and there f is at most so much above its least value.
         way, L = missed / self._smallest, known.H
-        most = value + (slope + steep) * way + 0.5 * L * way * way + other._flat
+        most = value + (slope + L * moved + steep) * way + 0.5 * L * way * way + other._flat
         most = max(round_up(most, abs(value) + abs(other._flat)), 0.0)
         return self._ball(self._widened * (math.sqrt(2.0 * L * most) + steep) / self._smallest)
 

@@ -13,7 +13,7 @@ from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.certificate import EPS
 from saddleslide.certificates.rays import seek
 from saddleslide.certificates.unbounded import Around, Lengths
-from saddleslide.certificates.within import Block, blocks_of, can_split, least_in_blocks
+from saddleslide.certificates.within import Block, blocks_of, can_split, least_in_blocks, size_of
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.separable import finite_slope
 from saddleslide.functions.trust import certain_modulus, runs_own_code
@@ -259,7 +259,8 @@ class Nearby(Around):
 def _blocks_of_both(asked: Questions) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
     """Those of x and of y. What the caller calls y has as many as its set or its function; x is one."""
     problem, B = asked.problem, asked.problem.coupling
-    x, y = (Block(None, problem.X, B.norm.upper),), (Block(None, problem.Y, B.norm.upper),)
+    size = size_of(B)
+    x, y = (Block(None, problem.X, size),), (Block(None, problem.Y, size),)
     if isinstance(B, Mirrored):
         found = blocks_of(problem.X, asked.f.function, B.original)
         return (found, y) if can_split(asked.split.f_simple, found) else (x, y)

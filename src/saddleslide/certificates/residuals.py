@@ -29,7 +29,7 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.constants import list_declared_forms, modulus_for_bounds, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.factor import Factor, factor_of
-from saddleslide.functions.lifted import curvature_below, linear_models
+from saddleslide.functions.lifted import rough_curvature
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
@@ -40,7 +40,6 @@ from saddleslide.functions.trust import (
     exponent,
     read_rounding,
     runs_own_code,
-    takes_factor,
     value_aside,
 )
 
@@ -173,16 +172,13 @@ class ResidualBound(ResidualState):
         return base, known.gradient + pull, lost
 
     @cached_property
-    def _least_curvature(self) -> float:
-        return curvature_below(self.rest, self.domain.shape)
+    def _rough_curvature(self) -> float | None:
+        return rough_curvature(self.rest, self.domain)
 
     @property
     def steepness(self) -> float:
-        """A curvature of the costly part that is at hand, for a scale alone; 0 where none is known."""
-        if not self.rest.quadratic and takes_factor(self.rest) and linear_models(self.rest):
-            return self._least_curvature
-        known = smoothness_at_hand(self.rest, self.domain)
-        return known.H if known is not None and known.nu == 1.0 else self.curvature
+        """About the curvature of the costly part, for a scale alone; 0 where none is known."""
+        return self.curvature if self._rough_curvature is None else self._rough_curvature
 
     def _made(self, known: Linearisation, pull: Array, error: float) -> Errors:
         """What rounding can have done to value and slope at a point; they may be what is left of large terms."""

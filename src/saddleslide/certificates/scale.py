@@ -10,7 +10,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.state import State
-from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.lifted import rough_curvature
 from saddleslide.functions.separable import prox
 
 if TYPE_CHECKING:
@@ -83,13 +83,12 @@ class Scale(State):
         """One proximal gradient step on F(., y_0) from x_0: lower than F(x_0, y_0) unless x_0 is its minimiser."""
         self.has_descended = True
         X, split = asked.problem.X, asked.split
-        known = smoothness_at_hand(split.f_rest, X)
-        has_unit = known is not None and known.nu == 1.0 and known.H > 0.0
-        if not (has_unit or is_bounded):
+        L = rough_curvature(split.f_rest, X)
+        if not (L or is_bounded):
             # Where nothing bounds a fall, a step of any length would do, and be worth as much as one likes.
             return
         slope = asked.oracles.made("f", 1, lambda: split.f_rest.gradient(x)) + pull
-        L = max(known.H, 1e-300) if known is not None and known.nu == 1.0 else 1.0
+        L = 1.0 if L is None else max(L, 1e-300)
         for _ in range(20):
             step = prox(split.f_simple, x - slope / L, L, X)
             self.below = min(self.below, asked.value_of("f", step) + float(np.vdot(pull, step)))

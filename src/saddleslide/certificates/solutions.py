@@ -66,13 +66,13 @@ class Solutions(SolutionsState):
             self._raise_lower(at)
 
     def _lower_upper(self, at: Inspection) -> None:
-        (on_x, on_y), (below, above), known = self._sets, self._sides, at.f_known
+        (on_x, on_y), above, known = self._sets, self._sides[1], at.f_known
         levels = self._level_sets_of(1)
         if known is not None and on_y.is_onto(on_x):
-            slope = known.sizes[1] + below.steepness * float(np.linalg.norm(at.x - known.point))
+            slope, moved = known.sizes[1], float(np.linalg.norm(at.x - known.point))
             slope += errors_at(self._asked.split.f_rest, known.point, known.value, known.sizes[1]).gradient
             missed = float(np.linalg.norm(at.Bx - on_y.linear_part)) + at.Bx_error
-            levels.append(on_y.onto(on_x, at.value + at.error, slope, missed))
+            levels.append(on_y.onto(on_x, at.value + at.error, slope, moved, missed))
         if levels and at.g_known is not None:
             model = above.model_at(-at.Bx, at.g_known, at.y, at.Bx_error)
             for level in levels:

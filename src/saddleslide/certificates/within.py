@@ -28,13 +28,16 @@ from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import finite_slope, prox
 from saddleslide.functions.trust import errors_at, value_aside
-from saddleslide.operators.base import Operator
+from saddleslide.operators.base import Mirrored, Operator, is_own_code
 from saddleslide.operators.explicit import Matrix
+from saddleslide.operators.spectrum import power_estimate
 
 # Steps of the search for tau, and when the step is as long as the radius to this part of it.
 _STEPS, _CLOSE = 24, 1e-3
 # A part of a bound that rounding should not take.
 _CLEAR = 1e-10
+# Of the power method, for the norm of a matrix.
+_POWER_STEPS = 4
 
 
 class Least(NamedTuple):
@@ -57,9 +60,16 @@ class Block(NamedTuple):
         return point if self.place is None else point.reshape(-1)[self.place].reshape(self.domain.shape)
 
 
+def size_of(B: Operator) -> float:
+    """The norm of B, for a scale alone: from below where a bound on it would take a factor."""
+    original = B.original if isinstance(B, Mirrored) else B
+    is_long = original.norm_takes_factor and not is_own_code(original)
+    return power_estimate(original, _POWER_STEPS) if is_long else B.norm.upper
+
+
 def blocks_of(domain: Domain, function: Function, B: Operator) -> tuple[Block, ...]:
     """The blocks of y that have units of their own: those of a product, or of a sum over blocks."""
-    whole = (Block(None, domain, B.norm.upper),)
+    whole = (Block(None, domain, size_of(B)),)
     factors = tuple(factor for _, factor in function.blocks_on(domain)) or domain.blocks
     if len(factors) < 2:
         return whole
@@ -67,9 +77,9 @@ def blocks_of(domain: Domain, function: Function, B: Operator) -> tuple[Block, .
     places = [slice(stop - factor.size, stop) for stop, factor in zip(stops, factors, strict=True)]
     parts = B.row_blocks
     if [math.prod(part.y_shape) for part, _ in parts] == [factor.size for factor in factors]:
-        norms = [abs(scale) * part.norm.upper for part, scale in parts]
+        norms = [abs(scale) * size_of(part) for part, scale in parts]
     elif (entries := B.entries) is not None:
-        norms = [Matrix(entries[place]).norm.upper for place in places]
+        norms = [size_of(Matrix(entries[place])) for place in places]
     else:
         return whole
     return tuple(Block(*block) for block in zip(places, factors, norms, strict=True))

@@ -17,11 +17,13 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, frozen, zeros
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
+from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.roundings import FEW, Errors, inner_error
-from saddleslide.functions.trust import errors_at, is_own_class, read_rounding, runs_own_code, terms_of
+from saddleslide.functions.trust import errors_at, is_own_class, read_rounding, runs_own_code, takes_factor, terms_of
 from saddleslide.operators.adjoint_test import sign_vector
 
 if TYPE_CHECKING:
+    from saddleslide.domains.base import Domain
     from saddleslide.functions.linear_model import LinearModel
 
 # Steps of the power method for a first curvature.
@@ -211,6 +213,14 @@ def linear_models(f: Function) -> list[tuple[float, LinearModel]]:
     """The (weight, model) pairs that f is the sum of; none where it has any other part."""
     found: list[tuple[float, Any]] = terms_of(f)
     return found if all(part.linear_image is not None and not is_own_class(part) for _, part in found) else []
+
+
+def rough_curvature(f: Function, domain: Domain) -> float | None:
+    """About the curvature of f, for a scale alone: its bound, or one from below where that takes a factor."""
+    if takes_factor(f) and (f.quadratic or linear_models(f)):
+        return curvature_below(f, domain.shape)
+    known = smoothness_at_hand(f, domain)
+    return known.H if known is not None and known.nu == 1.0 else None
 
 
 def curvature_below(f: Function, shape: Shape) -> float:

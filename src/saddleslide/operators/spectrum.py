@@ -186,12 +186,16 @@ def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
     return NormBound(upper, estimate, f"Lanczos, {len(diagonal)} steps", FAILURE_PROBABILITY)
 
 
-def power_estimate(B: Operator) -> float:
-    """A lower bound on the norm of an operator of ours, from three products."""
+def power_estimate(B: Operator, steps: int = 1) -> float:
+    """A lower bound on the norm of an operator of ours, from 2 `steps` + 1 products."""
     v = sign_vector(B.x_shape)
-    w = B.adjoint(B.forward(v))
-    size = float(np.linalg.norm(w))
-    return float(np.linalg.norm(B.forward(w / size))) if 0.0 < size < math.inf else 0.0
+    for _ in range(steps):
+        w = B.adjoint(B.forward(v))
+        size = float(np.linalg.norm(w))
+        if not 0.0 < size < math.inf:
+            return 0.0
+        v = w / size
+    return float(np.linalg.norm(B.forward(v)))
 
 
 # Lanczos steps for a smallest singular value, and what is added where they tell nothing, up to a last number.
