@@ -134,6 +134,61 @@ def test_an_entropy_that_a_set_pushes_to_zero():
     assert x.success and x.x == pytest.approx([0.7, 0.0, 0.0], abs=1e-3)
 
 
+def _far_apart(distance):
+    """Terms that are infinite beside each other's sets by a distance, < 0 where they meet, and what x is in."""
+    rng = np.random.default_rng(6)
+    K, c = rng.standard_normal((3, N)), np.array([3.0, -2.0, 1.0])
+    # Sets in the whole space of K x, so that one of them moves by the distance along a normal.
+    normal = c / np.linalg.norm(c)
+    ball = F.Indicator(D.Ball(1.0, center=(2.0 + distance) * normal)) @ K
+    line = np.zeros(N)
+    own = F.Custom(prox=F.L1().prox, value=F.L1().value)
+    box = D.Box(line - 2.0, line - distance)
+    return [
+        (F.Indicator(D.Ball(1.0, center=np.zeros(3))) @ K + ball, None),
+        (F.Indicator(D.HalfSpace(normal, 1.0)) @ K + ball + F.L1() @ K, None),
+        (F.Indicator(D.Ball(1.0, shape=3)) @ K + own @ K + ball, D.Ball(9.0, shape=N)),
+        (F.Indicator(D.SpectralBall(1.0, (1, 3))) @ ss.operators.as_operator(K, y_shape=(1, 3)) + ball, None),
+        (F.Entropy() @ np.eye(N), box),
+        (F.KullbackLeibler(np.ones(N)) @ np.eye(N), box),
+        (F.Indicator(D.SecondOrderCone(N)) @ np.eye(N), D.Box(line - 9.0, np.append(-distance, line[1:] + 9.0))),
+    ]
+
+
+@gathered("case", range(7))
+def test_objectives_that_are_infinite_everywhere_are_named_after_few_products(case):
+    for distance in (0.1, 1.0):
+        f = F.LeastSquares(None, np.ones(N)) if distance == 1.0 else F.Linear(np.zeros(N))
+        terms, over = _far_apart(distance)[case]
+        result = ss.minimize(f + terms, over=over, max_calls={"B": 1500})
+        assert result.status is ss.Status.INFEASIBLE and "around x" in result.message, (distance, result)
+    # Sets that meet, however little, are not excluded.
+    terms, over = _far_apart(-1e-3)[case]
+    assert ss.minimize(f + terms, over=over, max_calls={"B": 1500}).status is not ss.Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3)])
+def test_rays_bound_how_functions_rise(shape):
+    rng = np.random.default_rng(7)
+    c, counts = rng.standard_normal(shape), np.arange(6.0).reshape(shape)
+    half = F.Indicator(D.HalfSpace(c, 0.3)).conjugate()
+    catalogue = [F.L1(np.abs(c)), F.L2(), F.LInf(), F.Max(), F.PNorm(1.5), F.L21(axis=0), F.Linear(c), F.Quadratic(1.0)]
+    catalogue += [F.Entropy().conjugate(), F.KullbackLeibler(counts).dual(shape)[0], half, F.Huber(0.3), 2.0 * half]
+    catalogue += [one + F.Linear(c) for one in catalogue] + [F.L2().translated(c), F.L1() + F.LInf()]
+    rises = 0
+    for f in catalogue:
+        domain = f.effective_domain(shape)
+        for _ in range(5):
+            x, direction = domain.project(rng.standard_normal(shape)), rng.standard_normal(shape)
+            if not np.isfinite(f.value(x)):
+                x = 0.0 * x
+            ray, slope, _ = f.recession(direction)
+            for t in (0.1, 1.0, 30.0):
+                assert f.value(x + t * ray) <= f.value(x) + t * slope + 1e-9 * (1.0 + t), f
+            rises += bool(ray.any())
+    assert rises >= 100
+
+
 def _constraints_behind_operators(cp):
     """Terms whose blocks of y are unbounded sets of their own, and the same for the other solver; x has 6 entries."""
     rng = np.random.default_rng(3)

@@ -81,9 +81,8 @@ class Nearby(Around):
         sizes, present = self._measure_sizes(at)
         radii = self._given or self._lengths(_larger(sizes, self._least_sizes(at, sizes)))
         whole = math.isfinite(at.lower), math.isfinite(at.upper)
-        if not all(known or all(0.0 < r < math.inf for r in each) for known, each in zip(whole, radii, strict=True)):
-            return False
-        self._measure(at, f_known, g_known, radii, present)
+        if all(known or all(0.0 < r < math.inf for r in each) for known, each in zip(whole, radii, strict=True)):
+            self._measure(at, f_known, g_known, radii, present)
         return True
 
     def seek_rays(self, at: Inspection, rays: Rays) -> None:

@@ -1,6 +1,6 @@
 """Rays that prove that there is no solution, and hyperplanes that leave a set on one side.
 
-Along a ray d of Y on which g is linear, F(x, y + t d) = F(x, y) + t (<B^T d, x> - <g', d>): where that slope is
+Along a ray d of Y on which g rises by a slope s at most, F(x, y + t d) >= F(x, y) + t (<B^T d, x> - s): where that is
 positive for all x of the set within a distance, none of them has a finite maximum over y.
 """
 
@@ -17,8 +17,8 @@ from saddleslide.certificates.certificate import Side
 from saddleslide.certificates.within import Block, least_in_blocks
 from saddleslide.domains.base import Domain
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.roundings import FEW, Errors
-from saddleslide.functions.trust import runs_own_code
+from saddleslide.functions.roundings import FEW, Errors, inner_error
+from saddleslide.functions.trust import is_own_class, recession_of, runs_own_code
 from saddleslide.operators.base import Mirrored, Operator
 from saddleslide.oracles.calls import RunEnded
 
@@ -40,7 +40,6 @@ def seek(rays: Rays, at: Inspection, asked: Questions, blocks: Blocks, far: Leng
     """
     names = ("INFEASIBLE", "UNBOUNDED")
     names = names[::-1] if isinstance(asked.problem.coupling, Mirrored) else names
-    far_x, far_y = far
     # The way since the last try and the point itself, with their products as far as these are known.
     x_ways, y_ways = [(at.x, -at.Bx)], [(at.y, at.pull)]
     if rays.passed is not None and rays.products is not None:
@@ -48,19 +47,28 @@ def seek(rays: Rays, at: Inspection, asked: Questions, blocks: Blocks, far: Leng
         x_ways, y_ways = [(at.x - x, Bx - at.Bx), *x_ways], [(at.y - y, at.pull - pull), *y_ways]
     rays.passed, rays.products = (at.x, at.y), (at.pull, at.Bx)
     near_x, near_y = (Near(*each) for each in zip((at.x, at.y), far, blocks, strict=True))
-    if _has_ray(asked, asked.g, at.y, y_ways, at.Bx, asked.oracles.adjoint, near_x):
-        raise RunEnded(names[0], _distance(far_x, "x" if names[0] == "INFEASIBLE" else "y"))
-    if _has_ray(asked, asked.f, at.x, x_ways, -at.pull, lambda ray: -asked.oracles.forward(ray), near_y):
-        raise RunEnded(names[1], _distance(far_y, "y" if names[1] == "UNBOUNDED" else "x"))
+    excluded = _exclude(asked, asked.g, at.y, y_ways, at.Bx, asked.oracles.adjoint, near_x, asked.f.domain)
+    if excluded is not None:
+        raise RunEnded(names[0], _distance(excluded, "x" if names[0] == "INFEASIBLE" else "y"))
+
+    def push(ray: Array) -> Array:
+        return -asked.oracles.forward(ray)
+
+    excluded = _exclude(asked, asked.f, at.x, x_ways, -at.pull, push, near_y, asked.g.domain)
+    if excluded is not None:
+        raise RunEnded(names[1], _distance(excluded, "y" if names[1] == "UNBOUNDED" else "x"))
 
 
-def _distance(far: Sequence[float], name: str) -> str:
+def _distance(excluded: Near | Domain, name: str) -> str:
+    if isinstance(excluded, Domain):
+        return f"The distance is infinite around {name}"
+    far = excluded.radii
     if len(far) == 1:
         return f"The distance is {far[0]:.4g} around {name}"
     return f"The distances are {', '.join(f'{one:.4g}' for one in far)} around the blocks of {name}"
 
 
-def _has_ray(
+def _exclude(
     asked: Questions,
     side: Side,
     point: Array,
@@ -68,35 +76,46 @@ def _has_ray(
     product: Array,
     adjoint: Callable[[Array], Array],
     near: Near,
-) -> bool:
-    """Whether a ray of one side, on which its function is linear, excludes all points of the other near a center.
+    others: Domain,
+) -> Near | Domain | None:
+    """What a ray of one side, along which its function rises by no more than a slope, excludes of the other.
 
-    Points that run away go along such a ray, and so does what constraints are missed by.
+    That may be all of the other set, or its points near a center. Points that run away go along such a ray, and so does
+    what constraints are missed by.
     """
-    function = side.function
-    if side.domain.bounded or not function.linear or runs_own_code(function) or not all(r > 0.0 for r in near.radii):
-        return False
-    slope = function.gradient(point)
-    for direction, expected in (*ways, (product - slope, None)):
-        ray = side.domain.recession(direction)
-        length = float(np.linalg.norm(ray))
-        if 0.0 < length < math.inf:
-            if expected is not None and np.array_equal(ray, direction) and not _is_likely(ray, expected, slope, near):
-                continue
-            ray = ray / length
-            tilt = adjoint(ray)
-            error = asked.product_error(ray, tilt) + FEW * float(np.linalg.norm(tilt))
-            level = float(np.vdot(slope, ray)) + FEW * float(np.abs(slope * ray).sum())
-            if separates(tilt, level, error, near):
-                return True
-    return False
-
-
-def _is_likely(ray: Array, tilt: Array, slope: Array, near: Near) -> bool:
-    """Whether a product that is known but for rounding leaves a chance that points much nearer are excluded."""
-    size = float(np.linalg.norm(ray))
+    function, domain = side.function, side.domain
+    # Of a bounded set the bound is exact.
+    whole = (others,) if others.bounded and not others.own_code and not is_own_class(others) else ()
+    is_near = all(0.0 < radius < math.inf for radius in near.radii)
+    if domain.bounded or not (whole or is_near):
+        return None
+    is_linear = function.linear and not runs_own_code(function)
+    misses = [(product - function.gradient(point), None)] if is_linear else []
     closer = near._replace(radii=tuple(_CLOSER * radius for radius in near.radii))
-    return separates(tilt / size, float(np.vdot(slope, ray)) / size, 0.0, closer)
+    # What is asked of a ray, and before a product is made.
+    wanted: tuple[Near | Domain, ...] = (*whole, near) if is_near else whole
+    least: tuple[Near | Domain, ...] = (*whole, closer) if is_near else whole
+    for direction, expected in (*ways, *misses):
+        along = domain.recession(direction)
+        ray, slope, size = recession_of(function, along)
+        length = float(np.linalg.norm(ray))
+        if not 0.0 < length < math.inf or not (
+            np.array_equal(ray, along) or np.array_equal(domain.recession(ray), ray)
+        ):
+            continue
+        level = (slope + (inner_error(ray.size) + FEW) * size) / length
+        if expected is not None and np.array_equal(ray, direction):
+            # A product that is known but for rounding may leave no chance that points much nearer are excluded.
+            known = expected / length
+            if not any(separates(known, level, 0.0, points) for points in least):
+                continue
+        ray = ray / length
+        tilt = adjoint(ray)
+        error = asked.product_error(ray, tilt) + FEW * float(np.linalg.norm(tilt))
+        for points in wanted:
+            if separates(tilt, level, error, points):
+                return points
+    return None
 
 
 class Near(NamedTuple):

@@ -91,7 +91,7 @@ class Around(NearbyState):
         """A point is judged once more: within the radii that a claim was made with, of x and of the blocks of y."""
 
     def look(self, at: Inspection) -> bool:
-        """Ask for the gap around a candidate that has no bound on a whole set; whether that was possible."""
+        """Ask for the gap around a candidate that has no bound on a whole set; whether none is waited for."""
         return False
 
     def seek_rays(self, at: Inspection, rays: Rays) -> None:

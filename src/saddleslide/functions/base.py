@@ -324,6 +324,13 @@ class Function(Built, ABC):
         """A set outside which f is infinite, for arrays of a shape; the whole space where there is none."""
         return FullSpace(shape)
 
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        """A ray as near a direction as is known with f(x + t ray) <= f(x) + t slope for all x and t >= 0; 0 if none is.
+
+        With the slope and the size of its terms.
+        """
+        return np.zeros_like(direction), 0.0, 0.0
+
     def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
         """The minimum of f(x) + <c, x> over the domain with a certified error, where a closed form is known."""
         return None

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 from typing import Any, final
 
+import numpy as np
+
 from saddleslide.arrays.base import Array, Shape, as_shape, blank
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains.base import Domain
@@ -16,7 +18,7 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import Rounding, join
 from saddleslide.functions.sums import Composite
-from saddleslide.functions.trust import certain_modulus, read_rounding
+from saddleslide.functions.trust import certain_modulus, read_rounding, recession_of
 from saddleslide.operators.base import Operator
 from saddleslide.theory.holder import Holder
 
@@ -73,6 +75,13 @@ class OverBlocks(Composite):
 
     def certain_convexity(self, domain: Domain) -> float:
         return min(certain_modulus(*pair) for pair in zip(self.functions, self.factors(domain), strict=True))
+
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        rays, slopes, sizes = zip(*(recession_of(part, block) for part, block in self._parts(direction)), strict=True)
+        ray = blank(direction.shape, direction)
+        for target, one in zip(self.split(ray), rays, strict=True):
+            np.copyto(target, one)
+        return ray, math.fsum(slopes), math.fsum(sizes)
 
     @cached_property
     def error_model(self) -> Rounding:

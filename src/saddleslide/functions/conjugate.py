@@ -146,6 +146,15 @@ class Conjugate(Composite):
     def effective_domain(self, shape: Shape) -> Domain:
         return self.function.dual(shape)[1]
 
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        # What a set without an end leaves of a direction is bounded there, and h* rises by no more than that bound.
+        if runs_own_code(self.function):
+            return super().recession(direction)
+        where = self.function.effective_domain(direction.shape)
+        ray = direction - where.recession(direction)
+        slope = where.support(ray)
+        return ray, slope, abs(slope)
+
     def far_point(self, shape: Shape) -> Array | None:
         return self.function.far_slope(shape)
 

@@ -15,7 +15,7 @@ from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.scaled import Wrapper
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.functions.trust import certain_modulus, read_rounding
+from saddleslide.functions.trust import certain_modulus, read_rounding, recession_of
 from saddleslide.theory.holder import Holder
 
 
@@ -119,6 +119,10 @@ class Dilated(Wrapper):
         moved = found.shifted(2e-16 * np.abs(c) / self.scale)
         point = domain.project(moved.point / self.scale)
         return TiltedMinimum(point, moved.value, moved.error, moved.method, rounding=moved.rounding)
+
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        ray, slope, size = recession_of(self.function, direction)
+        return ray, self.scale * slope, self.scale * size
 
     def far_point(self, shape: Shape) -> Array | None:
         point = self.function.far_point(shape)

@@ -36,6 +36,10 @@ class Flat(Function):
     def hessian_product(self, v: Array) -> Array:
         return np.zeros_like(v)
 
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        terms = self.gradient(direction) * direction
+        return direction, float(np.sum(terms)), float(np.sum(np.abs(terms)))
+
 
 @final
 class Zero(Flat):

@@ -50,6 +50,10 @@ class Norm(Function):
     def error_model(self) -> Rounding:
         return Rounding(entrywise=FEW)
 
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        slope = self.value(direction)
+        return direction, slope, abs(slope)
+
     def can_prox(self, domain: Domain) -> bool:
         return super().can_prox(domain) or (self.shrinks and is_orthant(domain))
 

@@ -23,6 +23,7 @@ from saddleslide.functions.trust import (
     is_ours,
     is_own_class,
     read_rounding,
+    recession_of,
     terms_of,
 )
 from saddleslide.functions.variance import EXACT, Variance
@@ -132,6 +133,10 @@ class Wrapper(Composite):
 
     def effective_domain(self, shape: Shape) -> Domain:
         return self.function.effective_domain(shape)
+
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        ray, slope, size = recession_of(self.function, direction)
+        return ray, self.factor * slope, self.factor * size
 
     def far_slope(self, shape: Shape) -> Array | None:
         slope = None if is_own_class(self) else self.function.far_slope(shape)

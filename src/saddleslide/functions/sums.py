@@ -23,6 +23,7 @@ from saddleslide.functions.trust import (
     exponent,
     is_own_class,
     read_rounding,
+    recession_of,
     runs_own_code,
     terms_of,
 )
@@ -222,6 +223,13 @@ class Sum(Composite):
         if isinstance(first, Box) and isinstance(second, Box):
             return first.meet(second) or first
         return second if isinstance(first, FullSpace) else first
+
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        ray = recession_of(self.parts[1], recession_of(self.parts[0], direction)[0])[0]
+        found = [recession_of(part, ray) for part in self.parts]
+        if not all(np.array_equal(own, ray) for own, _, _ in found):
+            return super().recession(direction)
+        return ray, sum(slope for _, slope, _ in found), sum(size for _, _, size in found)
 
     def can_minimise(self, domain: Domain) -> bool:
         return any(one.linear and other.can_minimise(domain) for one, other in (self.parts, self.parts[::-1]))

@@ -36,6 +36,11 @@ def runs_own_code(f: Function) -> bool:
     return is_own_class(f) or f.own_code
 
 
+def recession_of(f: Function, direction: Array) -> tuple[Array, float, float]:
+    """`recession`, of which nothing is taken from a class of the caller's."""
+    return Function.recession(f, direction) if is_own_class(f) else f.recession(direction)
+
+
 def run_aside(f: Function, work: Callable[[], _Answer]) -> _Answer:
     """A value or a gradient that is no call where f is ours: inside a closed form, of a simple term, for an estimate.
 
