@@ -35,7 +35,7 @@ _CUTS, _FEWEST_ROUGH, _PROGRAM, _MOST_REMEMBERED, _DEAR, _BESIDE = 12.0, 500.0, 
 # Products that restarted primal-dual steps take on simple f and g at a loose relative target, and by which power of it
 # they grow, without curvature and with it; and at most (measured on games, transport, regression, linear programs and
 # filtering: benchmarks/programs.py).
-_LOOSE, _TIGHT, _FLAT, _CURVED, _AT_MOST = 1e-2, 1e-6, (1000.0, 0.3), (100.0, 0.28), 1e4
+_LOOSE, _TIGHT, _FLAT, _CURVED, _AT_MOST = 1e-2, 1e-6, (800.0, 0.3), (100.0, 0.28), 1e4
 # Of least squares and quadratics with a matrix: gradients of f that adaptive sliding takes at a loose relative target,
 # by which power of it they grow, gradients of a costly g and products with each, and operations of a step besides;
 # steps of an interior-point method there, and operations that one takes besides its factor.
@@ -43,12 +43,10 @@ _GRADIENTS, _GROWTH, _OF_G, _WITH_EACH, STEP = 30.0, 0.12, 4.0, 24.0, 2.5e6
 _NEWTON_STEPS, _NEWTON_OVERHEAD = 10.0, 2.5e6
 # Steps of an interior-point method, and operations that one takes besides its factor, and a primal-dual step besides
 # its products; seconds that an operation took there.
-_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD, _SECONDS = 20.0, 2e6, 4e5, 4e-10
+_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD, _SECONDS = 20.0, 2.5e5, 4e5, 4e-10
 Slopes = tuple[float, float]
 # Interior points come first where they are predicted to be so many times cheaper than products.
 _CLEARLY = 3.0
-# Where Newton's steps cost so many gradients and more, gradients come first.
-_RACED = 25.0
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
 # The gap at the start may be so small a part of what the sizes of a problem allow.
@@ -236,15 +234,13 @@ def _choose_newton(facts: Facts, tol: float, reduction: float, costs: Costs) -> 
         Prediction(ADAPTIVE, Calls(math.ceil(_GRADIENTS), 0, 0), cost=others),
         Prediction(INTERIOR, Calls(0, 0, int(2 * _NEWTON_STEPS)), cost=own),
     )
-    if own >= _RACED * each and _has_kinks(facts):
-        if by_name[INTERIOR]().lacks(facts):
-            return None
-        why = f"gradients first, interior points once these look cheaper: predicted cost {own:.4g}"
-        return Choice(ADAPTIVE, why + _duration(min(own, others), True), rows, races=True)
-    if own * MARGIN >= others:
+    if own * MARGIN < others:
+        why = f"all entries are at hand: predicted cost {own:.4g} against {others:.4g} of gradients"
+        return Choice(INTERIOR, why + _duration(own, True), rows)
+    if not _has_kinks(facts) or by_name[INTERIOR]().lacks(facts):
         return None
-    why = f"all entries are at hand: predicted cost {own:.4g} against {others:.4g} of gradients"
-    return Choice(INTERIOR, why + _duration(own, True), rows)
+    why = f"gradients first, interior points once these look cheaper: predicted cost {own:.4g}"
+    return Choice(ADAPTIVE, why + _duration(others, True), rows, races=True)
 
 
 def product_overhead(problem: SaddleProblem) -> float:
