@@ -167,6 +167,29 @@ def test_objectives_that_are_infinite_everywhere_are_named_after_few_products(ca
     assert ss.minimize(f + terms, over=over, max_calls={"B": 1500}).status is not ss.Status.INFEASIBLE
 
 
+def test_steps_of_moved_functions_end_where_values_are_finite():
+    """Near 0 counts have finite values; what is left of 1e-20 beside 1 is 0, where they are infinite."""
+    center, moved = np.array([-4.0, 2.0, -1e9]), np.array([1.0, -3.0, 1e8])
+    inside = F.KullbackLeibler(np.array([1.0, 0.0, 2.0]))
+    h = inside.translated(moved)
+    for step in (1e-20, 1e-6, 1.0):
+        point = h.prox(center, step)
+        assert np.isfinite(h.value(point))
+        assert np.allclose(point, moved + inside.prox(center - moved, step), rtol=1e-15, atol=0.0)
+
+
+def test_an_objective_above_the_bounds_within_radii_is_said_to_be():
+    """Of a steep own term nobody knows how long y may be: its value counts a y that lies beyond the radii."""
+    rng = np.random.default_rng(8)
+    A, b, K = rng.standard_normal((10, N)), rng.standard_normal(10), rng.standard_normal((3, N))
+    own = F.Custom(prox=F.L1().prox, value=F.L1().value).translated(np.ones(3)) @ K
+    for weight, is_beyond in ((1.0, False), (300.0, True)):
+        result = ss.minimize(F.LeastSquares(A, b) + weight * own)
+        above = result.objective - result.lower
+        assert result.status is ss.Status.SOLVED_WITHIN and (result.objective > result.upper + 1e-9) is is_beyond
+        assert (f"The objective is {above:.4g} above the lower bound" in result.message) is is_beyond
+
+
 @pytest.mark.parametrize("shape", [(6,), (2, 3)])
 def test_rays_bound_how_functions_rise(shape):
     rng = np.random.default_rng(7)

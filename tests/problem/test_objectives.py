@@ -191,6 +191,10 @@ def test_own_steps_are_those_of_the_function_itself():
         (lambda: ss.minimize(LS, over=N), "expected a set of ss.domains"),
         (lambda: ss.minimize(LS + F.L1() @ np.ones((2, N + 1))), "Pass x_shape="),
         (lambda: ss.minimize(LS, over=D.FullSpace(N + 1)), "expected equal shapes"),
+        (
+            lambda: ss.minimize(LS + 2.0 * (F.L1() + F.L2()).conjugate() @ K),
+            r"conjugate of L1\(\) \+ L2\(\) behind an op",
+        ),
         (lambda: ss.minimize(LS + F.Logistic(A, np.sign(b)) @ K), "expected"),
         (lambda: F.L1(np.ones(24)) @ GRADIENTS, r"shape \(24,\), K is Finite.* \(2, 3, 4\); expected equal shapes"),
         (lambda: ss.minimize(F.L21(axis=3) @ GRADIENTS), r"L21\(axis=3\) of arrays of shape \(2, 3, 4\): "),

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.indicator import Indicator
-from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding, inner_error
+from saddleslide.functions.roundings import EPS, FEW, OWN_CODE, Rounding, inner_error
 from saddleslide.functions.scaled import Wrapper
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm, shift_form
@@ -102,18 +102,18 @@ class Conjugate(Composite):
         point = self.function.prox(scaled, np.divide(1.0, step) if np.ndim(step) else 1.0 / step)
         # In this order it is 0, and no rounding of the center, where a set has the point already.
         y: Array = step * (scaled - point)
-        if self._lacks_values(y):
+        if self.lacks_values(y):
             self._known = [*self._known, (y.copy(), point)][-_KEPT:]
         return y
 
-    def _lacks_values(self, y: Array) -> bool:
+    def lacks_values(self, y: Array) -> bool:
         """Whether h* has no closed form, so that points of proximal steps alone have values."""
         if self._lacking is None:
             self._lacking = runs_own_code(self.function) or math.isnan(self.function.conjugate_value(0.0 * y))
         return self._lacking
 
     def value(self, y: Array) -> float:
-        if not self._lacks_values(y):
+        if not self.lacks_values(y):
             return self.function.conjugate_value(y)
         point = next((point for known, point in reversed(self._known) if np.array_equal(known, y)), None)
         return math.inf if point is None else float(np.vdot(y, point)) - self.function.value(point)
@@ -256,7 +256,11 @@ class Translated(Wrapper):
         return None if found is None else found.translated(self.b.ravel())
 
     def prox(self, center: Array, step: Array | float) -> Array:
-        moved: Array = self.function.prox(self._offset(center), step) + beside(center, self.b)
+        point, b = self.function.prox(self._offset(center), step), beside(center, self.b)
+        moved: Array = point + b
+        if isinstance(self.function.effective_domain(moved.shape), Box):
+            # What is lost beside b may be all that keeps a point off the end of a half-line, where values are infinite.
+            moved = np.where((moved == b) & (point > 0.0), moved + 2.0 * EPS * np.abs(b), moved)
         return moved
 
     def can_prox(self, domain: Domain) -> bool:

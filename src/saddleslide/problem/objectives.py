@@ -21,6 +21,7 @@ from saddleslide.domains.product import Product
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.composed import Composed
+from saddleslide.functions.conjugate import Conjugate
 from saddleslide.functions.dilated import dilate
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.entrywise import Zero
@@ -143,6 +144,8 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
     X = FullSpace(_x_shape(leaves, over)) if over is None else over
     terms = [_term(factor, leaf, X.shape) for factor, leaf in leaves]
     terms, X = _take_sets(terms, X)
+    for term in terms:
+        _check_value(term)
     terms = _place(terms, X)
     f = _add_up([_on_x(term) for term in terms if term.place in (GRADIENT, PROX)])
     blocks = [term for term in terms if term.place == BLOCK]
@@ -156,6 +159,20 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
         terms, problem = _stack(terms, f, X)
     object.__setattr__(problem, "terms", tuple(map(str, terms)))
     return Objective(tuple(terms), problem, pairs)
+
+
+def _check_value(term: Term) -> None:
+    """No conjugate behind an operator whose values are known at points of its own steps alone."""
+    if term.K is None:
+        return
+    at = np.zeros(term.K.y_shape)
+    for part in (term.function, *term.function.components):
+        if is_ours(part, Conjugate) and part.lacks_values(at):
+            raise InputError(
+                f"minimize: {part!r} behind an operator has no value in closed form; expected one, for the objective. "
+                "Solve ss.SaddleProblem(f=, g=, B=, X=, Y=) with the function itself for g, or write it as "
+                "ss.functions.Custom(prox=, value=)."
+            )
 
 
 def _add_up(functions: Sequence[Function]) -> Function:

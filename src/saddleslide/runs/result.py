@@ -224,6 +224,12 @@ class Result:
             names = ["x", *(["y"] if len(numbers) == 1 else [f"block {number} of y" for number in numbers])]
             lengths = zip(names, self.certificate.radii, strict=True)
             parts.append(f"Radii: {', '.join(f'{r:.4g} around {block}' for block, r in lengths if r < math.inf)}.")
+            above = self.objective - self.lower
+            if above > 1.01 * self.gap and above < math.inf:
+                parts.append(
+                    f"The objective is {above:.4g} above the lower bound, more than the gap: a y beyond the radii "
+                    "reaches it. With a larger radius= the gap counts that y too."
+                )
         if self.status in (Status.BOUND_REACHED, Status.INCONSISTENT) and self.certificate.reason:
             parts.append(f"Seen: {self.certificate.reason.rstrip('.')}.")
         if unknown and self.status not in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
