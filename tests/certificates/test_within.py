@@ -79,6 +79,13 @@ def test_a_linear_program_within_a_radius_is_that_of_a_cone_solver():
     assert bound.value == pytest.approx(found.fun, rel=2e-3) and bound.value <= found.fun + 1e-9
 
 
+def test_a_product_of_boxes_clips_its_entries_as_exactly_as_a_box():
+    # At a solution of an inequality: no slope where it is tight, a large one where the multiplier is 0.
+    slope, center = np.array([1e-13, 3.0, 5.0]), np.array([0.2, 0.0, 0.0])
+    for domain in (D.NonNegative(3), D.Product(D.NonNegative(3)), D.Product(D.NonNegative(1), D.NonNegative(2))):
+        assert least_within(4.0, slope, center, 5.0, F.Zero(), domain, EXACT, math.nan).value >= 4.0 - 1e-9
+
+
 def test_errors_of_value_and_slope_lower_the_bound():
     slope, center = np.array([1.0, -2.0]), np.zeros(2)
     for domain in (D.FullSpace(2), D.NonNegative(2)):

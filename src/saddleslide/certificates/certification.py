@@ -91,12 +91,12 @@ def certify(
             near = certify_within(problem, point, Target(radius=radius))
             oracles.calls = oracles.calls + near.calls
             has_none = near.reason.startswith((Status.INFEASIBLE.value, Status.UNBOUNDED.value))
-            found = near if has_none or min(near.gap, near.within_gap) < math.inf else found
+            found = near if has_none or near.known_gap < math.inf else found
         try:
             check_own_steps(oracles)
             for side, around in zip(sides_of(problem), point, strict=True):
                 # A bound from gradients believes that own functions are convex.
-                if math.isfinite(min(found.gap, found.within_gap)):
+                if math.isfinite(found.known_gap):
                     PairGuard(side.name, side.function, side.domain).probe(oracles, around, math.inf)
         except RunEnded as ended:
             found = Certificate(reason=ended.reason) if ended.reason else found

@@ -157,6 +157,11 @@ class Certificate:
         return self.within[1] - self.within[0]
 
     @property
+    def known_gap(self) -> float:
+        """The gap, or the one within `radii` where that is smaller."""
+        return min(self.gap, self.within_gap)
+
+    @property
     def at_rounding(self) -> bool:
         """Whether the gap can not be told from rounding of the bounds."""
         # Of exact minima the error is all rounding.

@@ -142,6 +142,8 @@ def least_within(
         margin = made.value + made.gradient * radius + inner * fall
         return Least(base - fall - inner * fall - made.value, margin, size / radius if radius > 0.0 else math.inf)
     here = float(np.linalg.norm(center))
+    # A projection is as accurate as the point that it is of; entries that are clipped are exact.
+    is_clipped = all(isinstance(part, Box | FullSpace) for part in domain.blocks)
     low, high, is_near = 0.0, math.inf, False
     best = Least(-math.inf, 0.0, tau)
     if not 0.0 < tau < math.inf:
@@ -156,9 +158,8 @@ def least_within(
         way, last = float(np.linalg.norm(step)), value_aside(simple, x)
         # The terms of the Lagrangian and what each may be off by; beside the minimiser the model rises by its slope.
         found = base + float(np.vdot(slope, step)) + last + 0.5 * tau * (way * way - radius * radius)
-        # A projection is as accurate as the point that it is of; entries that are clipped are exact.
-        far = 0.0 if isinstance(domain, Box | FullSpace) else size / tau
-        beside = FEW * (size + tau * way) * (float(np.linalg.norm(x)) + here + far)
+        far = float(np.linalg.norm(x)) + here + (0.0 if is_clipped else size / tau)
+        beside = FEW * (size + tau * way) * far
         terms = size * way + abs(last) + tau * (way * way + radius * radius)
         margin = (
             made.value + made.gradient * max(way, radius) + inner * terms + beside + errors_at(simple, x, last).value

@@ -260,11 +260,12 @@ class LeastSquares(LinearModel):
 
 
 def _squares_of_entries(
-    A: Any, b: Any = None, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None
+    A: Any = None, b: Any = None, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None, **others: Any
 ) -> SquaredDistance | None:
     """1/2 |A x - b|^2 where each row of a sparse A has one entry, and each column one at most; None elsewhere."""
     is_plain = scipy.sparse.issparse(A) and A.format in ("csr", "csc", "coo") and isinstance(b, np.ndarray)
-    if not is_plain or np.shape(A.data) != b.shape or b.shape != A.shape[:1] or len(A.shape) != 2:
+    # A copy is made without arguments, and what is no argument is refused by the class itself.
+    if others or not is_plain or np.shape(A.data) != b.shape or b.shape != A.shape[:1] or len(A.shape) != 2:
         return None
     if A.dtype.kind not in "fiu" or b.dtype.kind not in "fiu":
         return None

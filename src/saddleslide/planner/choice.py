@@ -224,10 +224,13 @@ def _choose_newton(facts: Facts, tol: float, reduction: float, costs: Costs) -> 
     of them it takes depends on a conditioning that nobody knows.
     """
     c_f, c_g, c_B = costs
+    interior = by_name[INTERIOR]()
+    if interior.lacks_at_a_glance(facts):
+        return None
     part = _part_of_values(facts, tol, reduction)
     each = c_f + c_g * (1.0 if facts.f.rest.is_zero else _OF_G) + _WITH_EACH * c_B + STEP
     others = _GRADIENTS * max(1.0, (_LOOSE / part) ** _GROWTH) * each
-    if _NEWTON_STEPS * facts.least_newton_cost >= others or by_name[INTERIOR]().lacks_at_a_glance(facts):
+    if _NEWTON_STEPS * facts.least_newton_cost >= others:
         return None
     own = _NEWTON_STEPS * (facts.newton_cost + _NEWTON_OVERHEAD)
     rows = (
@@ -237,7 +240,7 @@ def _choose_newton(facts: Facts, tol: float, reduction: float, costs: Costs) -> 
     if own * MARGIN < others:
         why = f"all entries are at hand: predicted cost {own:.4g} against {others:.4g} of gradients"
         return Choice(INTERIOR, why + _duration(own, True), rows)
-    if not _has_kinks(facts) or by_name[INTERIOR]().lacks(facts):
+    if not _has_kinks(facts) or interior.lacks(facts):
         return None
     why = f"gradients first, interior points once these look cheaper: predicted cost {own:.4g}"
     return Choice(ADAPTIVE, why + _duration(others, True), rows, races=True)

@@ -104,7 +104,7 @@ def round_off(result: Result, problem: SaddleProblem) -> Result:
     # A target that the point meets in double precision alone is below what single precision can hold.
     missed = (
         result.status in (Status.SOLVED, Status.SOLVED_WITHIN, Status.MET_AS_DECLARED)
-        and not min(seen.gap, seen.within_gap) <= result.known_target
+        and not seen.known_gap <= result.known_target
     )
     claimed = seen.claim if result.status in (Status.SOLVED, Status.SOLVED_WITHIN) else result.status
     status = Status.NUMERICAL_LIMIT if missed else claimed

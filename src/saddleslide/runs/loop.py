@@ -44,6 +44,7 @@ _log = logging.getLogger("saddleslide")
 _HOPELESS = 256
 # Own code is compared with its values at this row of the history, and at ends that may be its fault.
 _DOUBTFUL = 24
+_MET = Status.SOLVED, Status.SOLVED_WITHIN, Status.MET_AS_DECLARED
 _CONFIRMED = Status.SOLVED, Status.NUMERICAL_LIMIT, Status.COMPLETED, Status.NO_CERTIFICATE
 # Where a method itself expects a gap of more than so many times the target, only every so many steps are judged.
 _FAR_OFF, _RARELY = 2.0, 4
@@ -339,7 +340,7 @@ class Run(RunState):
         if isinstance(self.judge, Judge) and self.judge.has_waited and self._is_judged:
             with self.control.clock.phase("certificate"):
                 self.judge.judge(self.method.candidates(self.state, self.oracles)[0])
-            gap = min(self.judge.known_gap, self.past.certificate.gap)
+            gap = min(self.judge.known_gap, self.past.certificate.known_gap)
             self.history[-1] = replace(self.history[-1], gap=gap, calls=self._calls())
             return self.judge.is_solved
         return False
@@ -473,7 +474,7 @@ class Run(RunState):
 
     def _record(self, gap: float) -> bool:
         """Add a row to the history and call the callback; True when that, or the course, asks to stop."""
-        gap, step = min(gap, self.past.certificate.gap), self.past.steps + self.steps
+        gap, step = min(gap, self.past.certificate.known_gap), self.past.steps + self.steps
         self.history.append(Moment(step, self._calls(), self.control.clock.seconds, gap, self.samples.copy()))
         _log.debug("step %d: %s, gap %.4g", step, self.history[-1].calls, gap)
         if self.watch.stops(lambda: self._result(Status.RUNNING)):
@@ -493,8 +494,8 @@ class Run(RunState):
         if status is Status.INCONSISTENT:
             # Oracles have contradicted each other: no bound is left.
             seen = Certificate(reason=self.watch.reason, calls=seen.calls)
-        elif past.point is not None and not seen.gap <= past.certificate.gap:
-            # What an earlier plan has found is better.
+        elif past.point is not None and status not in _MET and not seen.known_gap <= past.certificate.known_gap:
+            # What an earlier plan has found is better. A claim is one of the point that meets the target.
             (x, y), seen = past.point, replace(past.certificate, calls=seen.calls)
         floor = self.plan.constants.get("floor")
         return Result(
