@@ -167,6 +167,18 @@ def test_objectives_that_are_infinite_everywhere_are_named_after_few_products(ca
     assert ss.minimize(f + terms, over=over, max_calls={"B": 1500}).status is not ss.Status.INFEASIBLE
 
 
+def test_objectives_of_moved_sets_and_conjugates_are_finite_beside_their_sets():
+    """K x misses a simplex by less than the gap; what is moved is judged at the nearest of its points."""
+    rng = np.random.default_rng(9)
+    K, c = rng.standard_normal((4, N)), rng.standard_normal(4)
+    entropy, f = F.LogSumExp().conjugate(), F.LeastSquares(None, np.ones(N))
+    for h in (entropy, F.Indicator(D.Ball(0.3, shape=4)), F.L2().conjugate()):
+        result = ss.minimize(f + h.translated(c) @ K, rtol=1e-3)
+        closer = ss.minimize(f + h.translated(c) @ K, rtol=1e-6)
+        assert result.success and result.objective == pytest.approx(closer.objective, rel=2e-3)
+        assert result.violation < 1e-3
+
+
 def test_steps_of_moved_functions_end_where_values_are_finite():
     """Near 0 counts have finite values; what is left of 1e-20 beside 1 is 0, where they are infinite."""
     center, moved = np.array([-4.0, 2.0, -1e9]), np.array([1.0, -3.0, 1e8])

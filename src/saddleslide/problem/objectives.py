@@ -21,7 +21,7 @@ from saddleslide.domains.product import Product
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.composed import Composed
-from saddleslide.functions.conjugate import Conjugate
+from saddleslide.functions.conjugate import Conjugate, Translated
 from saddleslide.functions.dilated import dilate
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.entrywise import Zero
@@ -69,11 +69,14 @@ class Term:
 
     def judge(self, x: Array) -> tuple[float, float]:
         """The term at the point nearest to K x where it may be finite, and the distance of K x from there."""
-        image = self.image(x)
-        where = FullSpace(image.shape) if is_own_class(self.function) else self.function.effective_domain(image.shape)
+        image, h = self.image(x), self.function
+        if is_ours(h, Translated):
+            # Moved back a point of a set may be beside it.
+            image, h = image - h.b, h.function
+        where = FullSpace(image.shape) if is_own_class(h) else h.effective_domain(image.shape)
         point = image if isinstance(where, FullSpace) else where.project(image)
         # A projection onto the set of an indicator is rounded, and counts as in it.
-        value = 0.0 if isinstance(self.function, Indicator) else self.factor * self.function.value(point)
+        value = 0.0 if isinstance(h, Indicator) else self.factor * h.value(point)
         return value, float(np.linalg.norm(image - point))
 
     def __str__(self) -> str:

@@ -225,7 +225,7 @@ class Result:
             lengths = zip(names, self.certificate.radii, strict=True)
             parts.append(f"Radii: {', '.join(f'{r:.4g} around {block}' for block, r in lengths if r < math.inf)}.")
             above = self.objective - self.lower
-            if above > 1.01 * self.gap and above < math.inf:
+            if above > 1.01 * self.gap:
                 parts.append(
                     f"The objective is {above:.4g} above the lower bound, more than the gap: a y beyond the radii "
                     "reaches it. With a larger radius= the gap counts that y too."
