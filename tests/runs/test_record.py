@@ -1,5 +1,7 @@
 """Results as files: what comes back is what was saved, and nothing in a file runs."""
 
+import subprocess
+import sys
 from dataclasses import fields
 
 import numpy as np
@@ -42,3 +44,20 @@ def test_files_of_two_kinds_are_told_apart(tmp_path):
         ss.load(saved)
     with pytest.raises(InputError, match="load: path"):
         ss.load(3)
+
+
+def test_a_fresh_process_reads_results_of_methods_it_has_not_loaded(tmp_path):
+    F, rng = ss.functions, np.random.default_rng(0)
+    lasso = F.LeastSquares(rng.standard_normal((12, 8)), rng.standard_normal(12)) + 0.5 * F.L1()
+    lengths = F.L21(axis=0) @ ss.operators.FiniteDifferences((48, 48))
+    variation = F.LeastSquares(None, rng.standard_normal((48, 48))) + 0.5 * lengths
+    results = [ss.minimize(lasso, method="adaptive"), ss.minimize(variation, rtol=1e-2)]
+    assert [result.plans[-1].method for result in results] == ["adaptive sliding", "restarted primal-dual"]
+    for number, result in enumerate(results):
+        result.save(tmp_path / f"{number}.npz")
+    # The states of each are looked for before the method of the next is loaded.
+    script = "import sys, saddleslide as ss\nfor path in sys.argv[1:]: print(repr(ss.load(path).x.tolist()))"
+    for number, result in enumerate(results):
+        command = [sys.executable, "-c", script, str(tmp_path / f"{number}.npz")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout == f"{result.x.tolist()!r}\n", done.stderr

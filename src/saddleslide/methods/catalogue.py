@@ -51,6 +51,12 @@ def _load(module: str, kind: str) -> Any:
     return getattr(importlib.import_module(f"saddleslide.methods.{module}"), kind)
 
 
+def load_all() -> None:
+    """Load every method, and with it the states that a file may name."""
+    for home in (*HOMES.values(), *PLANNED.values()):
+        _load(*home)
+
+
 class Methods(Mapping[str, type[Method]]):
     """All methods by name; prints as a table of what each needs, promises and comes from.
 

@@ -26,6 +26,7 @@ from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import CheckpointError
 from saddleslide.functions.minimum import LowerModel
+from saddleslide.methods.catalogue import load_all
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
 from saddleslide.runs.result import Moment, Past
@@ -244,6 +245,12 @@ class _Reader:
 
     def _record(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         kind = _record_of(node["t"])
+        if kind is None:
+            # A result is read before its method was asked for.
+            load_all()
+            kind = _record_of(node["t"])
+        if kind is None:
+            raise KeyError(node["t"])
         if _stays(kind) and type(fresh) is not kind:
             raise TypeError(f"{node['t']} is stored where the run has {_told(fresh)}")
         made: Any = fresh if _stays(kind) else object.__new__(kind)
