@@ -124,7 +124,10 @@ CONSTRUCTORS = {
         lambda: as_operator(as_operator(EYE), x_shape=(4,)),
         r"^B: its x shape is \(3,\); expected \(4,\)",
     ),
-    "callables without shapes": (lambda: as_operator((never, never)), r"^B: a pair of callables has no shapes; pass"),
+    "callables without shapes": (
+        lambda: as_operator((never, never)),
+        r"^B: a pair of callables has no shapes; pass .* x_shape= is",
+    ),
     "negative norm": (lambda: as_operator(EYE, norm=-1.0), r"^B: norm is -1\.0; expected"),
     "differences of nothing": (lambda: FiniteDifferences((0, 3)), r"^FiniteDifferences: shape is \(0, 3\); expected"),
     # components

@@ -57,6 +57,9 @@ def test_value_and_strategies_are_those_of_highs(seed, shape):
     value = value_by_highs(payoff)
     assert result.status is ss.Status.SOLVED
     assert solution.bounds[0] - 1e-9 <= value <= solution.bounds[1] + 1e-9
+    # Random games have one solution, which plays as many rows as columns (Shapley and Snow).
+    facts = solution.facts()
+    assert facts["rows in use"] == facts["columns in use"] == np.count_nonzero(solution.row > 1e-4)
     # Each strategy on its own guarantees the value up to the exploitability.
     assert (payoff @ solution.column).max() <= value + solution.exploitability + 1e-9
     assert (solution.row @ payoff).min() >= value - solution.exploitability - 1e-9

@@ -91,8 +91,9 @@ def test_readme_example_is_the_quickstart_and_solves_its_problem(capsys):
     A, b, x = names["A"], names["b"], result.x
     residual = abs(A @ x - b)
     huber = [r * r / (2 * 0.5) if r <= 0.5 else r - 0.25 for r in residual]
-    assert result.objective == pytest.approx(0.25 * x @ x + 2.0 * abs(x).sum() + sum(huber), rel=1e-12)
+    assert result.objective == pytest.approx(0.25 * x @ x + 10.0 * abs(x).sum() + sum(huber), rel=1e-12)
     assert result.lower <= result.objective <= result.upper + 1e-9
+    assert f"{np.count_nonzero(abs(x) > 1e-3)} of {x.size} here" in block
 
 
 def test_numbers_of_the_method_page_come_from_the_example(run_example):

@@ -210,6 +210,13 @@ TRUSTED = {
     "multi-task lasso": _with(
         (20, 3), lambda cp, a, x: 0.5 * cp.sum_squares(a["A"] @ x - a["tasks"]) + 2.0 * cp.sum(cp.norm(x, 2, axis=1))
     ),
+    "stop, save, load, go on": _with(20, lambda cp, a, x: _squares(cp, a, x) + 0.5 * cp.norm1(x)),
+    "own operator, two functions": _with(
+        (16, 16),
+        lambda cp, a, x: (
+            0.5 * cp.sum_squares(x - 0.5 * np.roll(np.eye(16), 1, axis=0) @ x - a["image"]) + 0.1 * cp.sum(cp.abs(x))
+        ),
+    ),
     "own proximal step": _with(20, lambda cp, a, x: _squares(cp, a, x) + 0.5 * cp.norm1(x)),
     "PyProximal functional": _with(20, lambda cp, a, x: _squares(cp, a, x) + 0.5 * cp.norm1(x)),
     "sparse logistic regression": _with(20, lambda cp, a, x: _logistic(cp, a, x) + 0.5 * cp.norm1(x)),
@@ -309,7 +316,8 @@ TRUSTED = {
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_recipe(name, arrays):
+def test_recipe(name, arrays, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     here = dict(arrays)
     for module in re.findall(r"^import (\w+)", RECIPES[name], re.MULTILINE) + ["pywt"] * ("Wavelet" in RECIPES[name]):
         need(module)

@@ -177,6 +177,21 @@ def test_a_limit_can_be_raised_after_the_fact(tmp_path):
     assert bits(ss.resume(path, problem, max_steps=10_000)) == bits(clean)
 
 
+def test_an_objective_is_taken_up_again_as_it_was_written(tmp_path):
+    F, path, rng = ss.functions, tmp_path / "run.npz", np.random.default_rng(0)
+    lasso, over = F.LeastSquares(rng.standard_normal((9, 5)), np.ones(9)) + 0.5 * F.L1(), ss.domains.Box(0.0, 1.0, 5)
+    clean = ss.minimize(lasso, 1e-6, over=over, method="adaptive")
+    ss.minimize(lasso, 1e-6, over=over, method="adaptive", max_steps=1, checkpoint=path)
+    again = ss.resume(path, lasso, over=over, max_steps=999)
+    assert bits(again) == bits(clean) and again.objective == clean.objective == lasso.value(again.x)
+    with pytest.raises(ss.errors.CheckpointError, match="belongs to another problem"):
+        ss.resume(path, lasso)
+    with pytest.raises(ss.errors.InputError, match=r"^resume: over and dtype belong to an objective"):
+        ss.resume(path, clean.problem, over=over)
+    with pytest.raises(ss.errors.InputError, match=r"^resume: problem is int; expected the SaddleProblem or the obj"):
+        ss.resume(path, 3)
+
+
 def test_auto_counts_what_its_choice_looked_at_once(tmp_path):
     problem, path = PROBLEMS["costly g"], tmp_path / "run.npz"
     clean = ss.solve(problem, 1e-4)

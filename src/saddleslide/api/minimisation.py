@@ -12,7 +12,7 @@ from saddleslide.arrays.base import to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.domains.base import Domain
 from saddleslide.functions.base import Function
-from saddleslide.problem.objectives import split_objective
+from saddleslide.problem.objectives import Objective, split_objective
 from saddleslide.runs.result import Result
 
 
@@ -59,7 +59,11 @@ def minimize(
         options["start"] = (to_real(start[0]), start[1])
     if "start" not in options and (known := stated.closed_minimiser()) is not None:
         options["start"] = (known, np.zeros(0))
-    result = solve(stated.problem, tol, **options)
+    return read_back(stated, solve(stated.problem, tol, **options))
+
+
+def read_back(stated: Objective, result: Result) -> Result:
+    """What the result of its saddle problem says of an objective."""
     x, y = to_host(result.x), to_host(result.y)
     if stated.is_complex:
         # A view of NumPy's own; nobody else has the array.

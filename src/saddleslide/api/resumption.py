@@ -12,15 +12,19 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from saddleslide.api.minimisation import read_back
 from saddleslide.api.runner import hold_to_limits
 from saddleslide.arrays.arguments import as_flag, as_path, as_whole
 from saddleslide.arrays.base import as_number, as_real
+from saddleslide.domains.base import Domain
 from saddleslide.errors import CheckpointError, InputError, SaddleslideError, UnreachableError
+from saddleslide.functions.base import Function
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.sampling import quiet_problem
 from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
+from saddleslide.problem.objectives import split_objective
 from saddleslide.runs.checkpoint import fingerprint, read_checkpoint
 from saddleslide.runs.control import Callback, Control, as_control
 from saddleslide.runs.loop import Run
@@ -34,8 +38,10 @@ _OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {
 
 def resume(
     path: str | PathLike[str],
-    problem: SaddleProblem,
+    problem: SaddleProblem | Function,
     *,
+    over: Domain | None = None,
+    dtype: Any = None,
     max_calls: Mapping[str, float] | None = None,
     max_steps: int | None = None,
     time_limit: float | None = None,
@@ -45,16 +51,19 @@ def resume(
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_every: int | None = None,
 ) -> Result:
-    """Continue a run of `ss.solve` or `ss.run` from its checkpoint.
+    """Continue a run of `ss.solve`, `ss.minimize` or `ss.run` from its checkpoint.
 
     Parameters
     ----------
     path : path
         What `checkpoint=` named. The file is read as data; nothing in it is executed.
-    problem : SaddleProblem
-        The same problem, made again: a file holds no functions. Shapes, kinds and stored numbers are compared.
+    problem : SaddleProblem or Function
+        The same problem, or objective of `ss.minimize`, made again: a file holds no functions. Shapes, kinds and stored
+        numbers are compared.
+    over, dtype : optional
+        Those of the `ss.minimize` that began.
     max_calls, max_steps, time_limit : optional
-        New limits on the whole run; those of the first part when missing.
+        New limits on the whole run, its first part included; when missing those of the first part, used up as they are.
     callback, strict, on_interrupt : optional
         As in `ss.solve`.
     checkpoint : path, optional
@@ -80,8 +89,19 @@ def resume(
     >>> bool((result.x == ss.solve(game, tol=1e-9).x).all())
     True
     """
+    if isinstance(problem, Function):
+        stated = split_objective(problem, over, dtype)
+        result = resume(
+            path, stated.problem, max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
+            strict=strict, on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        )  # fmt: skip
+        return read_back(stated, result)
     if not isinstance(problem, SaddleProblem):
-        raise InputError(f"resume: received {type(problem).__name__}; expected the SaddleProblem of the run.")
+        raise InputError(
+            f"resume: problem is {type(problem).__name__}; expected the SaddleProblem or the objective of the run."
+        )
+    if not (over is None and dtype is None):
+        raise InputError("resume: over and dtype belong to an objective; a SaddleProblem has them. Leave them out.")
     entered = time.perf_counter()
     path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)

@@ -69,7 +69,7 @@ class Status(Enum):
     )
     TIME_LIMIT = (
         "The time limit was reached before the target. The point and its bounds are the best so far and true. Raise "
-        "time_limit, or run on from the point with start=."
+        "time_limit, run on from the point with start=, or ss.resume(file, problem, time_limit=...) from a checkpoint."
     )
     STEP_LIMIT = (
         "The limit on steps was reached before the target. The point and its bounds are the best so far and true. "

@@ -10,7 +10,7 @@ import numpy as np
 
 import saddleslide as ss
 from saddleslide.arrays.arguments import as_whole
-from saddleslide.arrays.base import as_number
+from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains.entrywise import Box
 from saddleslide.domains.simplices import Simplex
 from saddleslide.errors import InputError
@@ -54,8 +54,8 @@ class GameSolution(Strategies):
 
     def facts(self) -> dict[str, Fact]:
         return super().facts() | {
-            "rows in use": int(np.count_nonzero(self.row > 0.0)),
-            "columns in use": int(np.count_nonzero(self.column > 0.0)),
+            "rows in use": _count_used(self.row),
+            "columns in use": _count_used(self.column),
         }
 
     def draw(self, figure: Any) -> None:
@@ -63,6 +63,11 @@ class GameSolution(Strategies):
             ax.bar(np.arange(strategy.size), strategy, color=style[0], width=0.85)
             ax.set(xlabel=name, ylabel="probability", title=f"strategy of the {name} player")
         figure.suptitle(self.title())
+
+
+def _count_used(strategy: Array) -> int:
+    """Actions that are played: what interior points leave of the others is small, and not 0."""
+    return int(np.count_nonzero(strategy > 1e-3 * strategy.max()))
 
 
 @keep_kind

@@ -29,7 +29,8 @@ def adapt(
     if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
         if x_shape is None or y_shape is None:
             raise InputError(
-                f"{name}: a pair of callables has no shapes; pass x_shape= and y_shape= to ss.operators.as_operator."
+                f"{name}: a pair of callables has no shapes; pass x_shape= and y_shape= to ss.operators.as_operator. "
+                "Beside data, as in LeastSquares(pair, b, x_shape=...), x_shape= is enough."
             )
         sides = Sides(*(said or (False, False)), x_shape, y_shape)
         if sides.any and kind != NUMPY:
