@@ -133,6 +133,20 @@ def test_without_a_scale_at_the_start_constraints_are_not_missed():
         assert min(result.certificate.radii[1:]) > unit
 
 
+@pytest.mark.parametrize("rtol", [3e-7, 1e-12])
+def test_constraints_alone_are_met_where_they_are_called_so(rtol):
+    # Multipliers shrink for ever, and a target that is absolute once another method goes on would be met in tiny balls.
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows, point, faces, room = rng.normal(size=(3, 4)), rng.normal(size=4), rng.normal(size=(3, 4)), rng.random(3)
+        fixed = F.Indicator(D.Box(0.0, 0.0, shape=3)).translated(rows @ point) @ rows
+        below = F.Indicator(D.Box(-np.inf, 0.0, shape=3)).translated(faces @ point + room) @ faces
+        result = ss.minimize(fixed + below, rtol=rtol, max_calls={"B": 300})
+        missed = max(np.abs(rows @ (result.x - point)).max(), (faces @ (result.x - point) - room).max())
+        assert result.success or rtol == 1e-12
+        assert not result.success or missed <= rtol
+
+
 def test_slopes_do_not_make_a_small_set_large():
     # Nothing meets the sum 3 on a simplex of size 1e-3; were x larger, any residual would be small beside slopes.
     unit, h, rng = 1e-3, F.Max(), np.random.default_rng(0)

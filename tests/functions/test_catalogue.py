@@ -285,6 +285,10 @@ def test_small_entries_beside_a_large_one_keep_their_digits():
     """Of (c - p) / step = (|p| / |p|_50)^49 little is left there, whatever the step."""
     center = np.array([-1.876, 8e-10, 4e-4, 0.0])
     assert np.allclose(F.PNorm(50.0).prox(center, 1e-8)[1:], center[1:], rtol=1e-12, atol=0.0)
+    # Nor does the unit matter, at either end of the range of numbers.
+    center, plain = np.array([0.0, 1.2, 0.0, 1.4]), F.PNorm(3.0).prox(np.array([0.0, 1.2, 0.0, 1.4]), 1.446)
+    for unit in (1e-164, 1e-250, 1e200):
+        assert np.allclose(F.PNorm(3.0).prox(center * unit, 1.446 * unit) / unit, plain, rtol=0.0, atol=1e-14)
 
 
 def test_groups_of_zeros_stay_at_any_step():

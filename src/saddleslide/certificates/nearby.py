@@ -67,6 +67,14 @@ class Nearby(Around):
             of_y, blocks = radii[1:], self.blocks[1]
             self._given = radii[:1], of_y if len(of_y) == len(blocks) else (min(of_y),) * len(blocks)
 
+    def keep_scale(self, former: Around, is_mirrored: bool) -> None:
+        if former.radii is not None:
+            # A bound on a whole set has no radius, and plans may see other blocks.
+            x, y = (tuple(r / self._radius if r < math.inf else 0.0 for r in each) for each in former.radii)
+            both = zip((y, x) if is_mirrored else (x, y), self.blocks, strict=True)
+            x, y = (each if len(each) == len(blocks) else (max(each),) * len(blocks) for each, blocks in both)
+            self.largest = x, y
+
     def look(self, at: Inspection) -> bool:
         open_sides = [
             side for side, bound in zip(self._sides, (at.lower, at.upper), strict=True) if not math.isfinite(bound)
@@ -82,7 +90,7 @@ class Nearby(Around):
         radii = self._given or self._lengths(_larger(sizes, self._least_sizes(at, sizes)))
         whole = math.isfinite(at.lower), math.isfinite(at.upper)
         if all(known or all(0.0 < r < math.inf for r in each) for known, each in zip(whole, radii, strict=True)):
-            self._measure(at, f_known, g_known, radii, present)
+            self._measure(at, f_known, g_known, radii, self._sizes_of_worth(sizes, present))
         return True
 
     def seek_rays(self, at: Inspection, rays: Rays) -> None:
@@ -239,6 +247,14 @@ class Nearby(Around):
                 found.append(math.inf if is_scaled else 0.0)
         return found
 
+    def _sizes_of_worth(self, sizes: Lengths, present: Lengths) -> Lengths:
+        """Those of the point; of multipliers of constraints alone, which shrink for ever, those that radii have."""
+        x, y = (
+            size if _is_constant(side) else now
+            for side, size, now in zip((self._asked.g, self._asked.f), sizes, present, strict=True)
+        )
+        return x, y
+
     def _worth(self, at: Inspection, sizes: Lengths, f_known: Linearisation, g_known: Linearisation | None) -> float:
         """What slopes of f and g are worth: the scale of F where it is 0 at the start."""
         problem, split = self._asked.problem, self._asked.split
@@ -265,6 +281,10 @@ def _blocks_of_both(asked: Questions) -> tuple[tuple[Block, ...], tuple[Block, .
         return (found, y) if can_split(asked.split.f_simple, found) else (x, y)
     found = blocks_of(problem.Y, asked.g.function, B)
     return (x, found) if can_split(asked.split.g_simple, found) else (x, y)
+
+
+def _is_constant(side: Side) -> bool:
+    return side.function.linear and not np.any(side.function.gradient(np.zeros(side.domain.shape)))
 
 
 def _norms(point: Array, blocks: tuple[Block, ...]) -> tuple[float, ...]:

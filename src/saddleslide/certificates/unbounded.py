@@ -90,6 +90,9 @@ class Around(NearbyState):
     def give(self, radii: tuple[float, ...] | None) -> None:
         """A point is judged once more: within the radii that a claim was made with, of x and of the blocks of y."""
 
+    def keep_scale(self, former: Around, is_mirrored: bool) -> None:
+        """A plan goes on with the target of a former one, which is absolute by now and was missed within its radii."""
+
     def look(self, at: Inspection) -> bool:
         """Ask for the gap around a candidate that has no bound on a whole set; whether none is waited for."""
         return False

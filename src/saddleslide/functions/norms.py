@@ -24,6 +24,9 @@ from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm, balance_size
 from saddleslide.theory.holder import Holder
 
+# Norms below this part of 1, and above its inverse, are taken in units of their own.
+_TINY = 1e-100
+
 
 class Norm(Function):
     """A function with h(t x) = t h(x) for t >= 0: its conjugate is 0 on a set, `dual_set`."""
@@ -434,6 +437,11 @@ class PNorm(Norm):
         largest = _power_norm(center, self.p)
         if _power_norm(center, self.q) <= step:
             return 0.0, 0.0 * sizes
+        if not _TINY < largest < 1.0 / _TINY and math.isfinite(largest):
+            # Products with numbers far out would leave the range of numbers.
+            scale = 2.0 ** math.frexp(largest)[1]
+            N, u = self.balance(center / scale, step / scale)
+            return N * scale, u
 
         def unit(N: float) -> Array:
             if N == 0.0:

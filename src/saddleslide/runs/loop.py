@@ -203,9 +203,11 @@ class Run(RunState):
             # The last end of a stage is the answer, whatever was found before.
             best = (found.x, found.y)
             self.past = replace(self.past, target=found.target, point=best, certificate=found.certificate)
-        start = self.given.start((found.x, found.y))
+        start, (judge, mirrored) = self.given.start((found.x, found.y)), (self.judge, self.mirrored)
         self.plans.append(self._fit(plan, start))
         self._set_out(start)
+        if isinstance(judge, Judge) and isinstance(self.judge, Judge):
+            self.judge.nearby.keep_scale(judge.nearby, mirrored is not self.mirrored)
 
     def _carry_out_plan(self) -> Result:
         coupling = self.problem.coupling
