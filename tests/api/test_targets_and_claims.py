@@ -252,3 +252,18 @@ def test_a_start_that_is_a_solution_of_value_0_meets_every_rtol():
         assert result.status is ss.Status.SOLVED and result.gap <= result.target <= 1e-14
     # A part of that gap is a part of rounding.
     assert ss.solve(ss.gallery.matrix_game(R), reduction=1e-3).status is ss.Status.NUMERICAL_LIMIT
+
+
+def test_what_a_solved_run_misses_of_constraints_is_said():
+    # Over multipliers that are known to be small, the gap counts little of what constraints are missed by.
+    rng = np.random.default_rng(43)
+    M, t, rows = rng.standard_normal((4, 2)), 3.0 * rng.standard_normal(4), rng.standard_normal((2, 2))
+    level = rows @ np.linalg.lstsq(M, t)[0] + [-1e-3, 1.0]
+    below = F.Indicator(D.Box(-np.inf, 0.0, shape=2)).translated(level) @ rows
+    result = ss.minimize(F.LeastSquares(M, t) + below, over=D.Ball(10.0, 2))
+    assert result.status is ss.Status.SOLVED and result.certificate.solutions.startswith("sum w |y| <= ")
+    size = float(result.certificate.solutions.split()[4])
+    missed = np.max(rows @ result.x - level)
+    # Weights are at most 1, and the set is twice as large as the multipliers.
+    assert 0.0 < missed <= result.gap / (0.5 * size) * 1.001
+    assert f"Constraints are missed by up to {result.violation:.3g}" in result.message

@@ -191,7 +191,13 @@ def judged(family, seed):
     wrong = complaints(made, first) + complaints(cases[1][0], second)
     # Methods by name work in the Euclidean norm where sets have no end, and f without curvature has no unit of it.
     is_blind = door not in DOORS or (made.A.size and not made.A.any())
-    if first.status != second.status and not is_blind:
+    # The last point of a run without a solution, certified, is any point; and where Bx = d to the last bit, what is
+    # proved within radii holds everywhere.
+    is_chance = door == "certify a result" and made.lacks != ""
+    if {first.status, second.status} == {"SOLVED", "SOLVED_WITHIN"} and made.kind == "equal":
+        both = zip(cases, (first, second), strict=True)
+        is_chance = any(np.array_equal(case.B @ said.x, case.d) for (case, _), said in both)
+    if first.status != second.status and not (is_blind or is_chance):
         wrong.append(f"units change the status: {first.status} and {second.status}")
     same = "same calls" if first.calls == second.calls else "other calls"
     named = "" if not made.lacks else ", named" if first.status == made.lacks else ", not named"

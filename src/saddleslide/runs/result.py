@@ -240,6 +240,11 @@ class Result:
             parts.append(f"No {bounds} bound is known: {own}, and nothing is proved of it.")
         if self.certificate.solutions and not self._is_within:
             parts.append(f"The bounds hold because every solution has {self.certificate.solutions}.")
+            if self.violation > 0.0:
+                missed = (
+                    f"Constraints are missed by up to {self.violation:.3g}: the gap counts that times multipliers as"
+                )
+                parts.append(f"{missed} large as these. A smaller target misses less.")
         if self.certificate.assumes:
             parts.append(f"Assumed: {self.certificate.assumes}.")
         claim = self.plans[-1].certificate if self.plans and self.status in _SHORT and not self.success else None
