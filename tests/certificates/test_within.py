@@ -158,6 +158,10 @@ def test_slopes_do_not_make_a_small_set_large():
     fixed = F.Indicator(D.Box(0.0, 0.0, shape=2)).translated([3.0, 0.0]) @ rows
     result = ss.minimize(f + (3.0 / unit) * own + fixed, over=D.Simplex(3, unit), rtol=1e-6, max_calls={"B": 300})
     assert not result.success
+    # Along a set of one point nothing changes, whatever its slopes: 0 x = -1/2 has no solution.
+    squares, rows = F.LeastSquares(np.array([[3.0], [2.0]]), [1.0, 0.0]), np.array([[0.0], [3.0]])
+    fixed = F.Indicator(D.Box(0.0, 0.0, shape=2)).translated([-0.5, 3.5]) @ rows
+    assert not ss.minimize(squares + 4.0 * own + fixed, over=D.Simplex(1), rtol=1e-3, max_calls={"B": 200}).success
 
 
 def test_a_weight_that_suited_a_kink_stays_in_the_range_of_numbers():
