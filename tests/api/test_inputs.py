@@ -82,7 +82,7 @@ CONSTRUCTORS = {
     ),
     "data of another shape": (
         lambda: LeastSquares(EYE, np.ones(2)),
-        r"^LeastSquares: A: its shape is \(3, 3\); expected \(2, 3\)",
+        r"^LeastSquares: A has 3 rows, the data beside it 2 entries; expected one for each",
     ),
     "data NaN": (lambda: LeastSquares(EYE, [0.0, NAN, 0.0]), r"^LeastSquares: b: contains NaN"),
     "three kinds of labels": (
@@ -107,6 +107,20 @@ CONSTRUCTORS = {
     "sum of other shapes": (
         lambda: Linear([1.0]) + Linear([1.0, 2.0]),
         r"^f1 \+ f2: shapes are \(1,\) and \(2,\); expected",
+    ),
+    "sum with a number": (lambda: 3.0 + Huber(1.0), r"^f \+ c: c is the number 3\.0; expected .* Leave it out"),
+    "sum with a set": (
+        lambda: Huber(1.0) + Simplex(2),
+        r"^f \+ X: X is the set Simplex\(\(2,\)\); expected .*Indicator\(X\), or over=X",
+    ),
+    "two functions": (
+        lambda: ss.minimize(Huber(1.0), Linear([1.0])),
+        r"^minimize: tol is Linear.*; expected a number.* Write minimize\(f \+ g\)",
+    ),
+    "a set in place of tol": (lambda: ss.minimize(Linear([1.0]), Simplex(1)), r"Write minimize\(f, over=X\)"),
+    "name of SciPy's": (
+        lambda: ss.minimize(Linear([1.0]), maxiter=3),
+        r"^minimize: maxiter is unknown; expected one of tol, .*max_steps, .*, over, dtype\.$",
     ),
     "negative factor": (lambda: -1.0 * Huber(1.0), r"^factor \* f: factor is -1\.0; expected .* >= 0"),
     # couplings

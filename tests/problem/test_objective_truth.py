@@ -162,6 +162,8 @@ def test_objectives_that_are_infinite_everywhere_are_named_after_few_products(ca
         terms, over = _far_apart(distance)[case]
         result = ss.minimize(f + terms, over=over, max_calls={"B": 1500})
         assert result.status is ss.Status.INFEASIBLE and "around x" in result.message, (distance, result)
+        # The point means nothing, so that its value is not shown; what it breaks is.
+        assert "This point breaks " in result.message and "minimum:" not in repr(result), result
     # Sets that meet, however little, are not excluded.
     terms, over = _far_apart(-1e-3)[case]
     assert ss.minimize(f + terms, over=over, max_calls={"B": 1500}).status is not ss.Status.INFEASIBLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from saddleslide.api.solver import solve
 from saddleslide.arrays.base import to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
+from saddleslide.certificates.verdict import Status
 from saddleslide.domains.base import Domain
+from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.problem.objectives import Objective, split_objective
 from saddleslide.runs.result import Result
@@ -53,6 +56,12 @@ def minimize(
     >>> result.success, result.x.round(4), round(result.objective, 4)
     (True, array([ 0.4444, -0.2222]), 0.6806)
     """
+    if isinstance(tol, Function | Domain):
+        write = "minimize(f + g)" if isinstance(tol, Function) else "minimize(f, over=X)"
+        raise InputError(f"minimize: tol is {tol!r}; expected a number, the target gap. Write {write}.")
+    names = [*signature(solve).parameters][1:]
+    if unknown := [name for name in options if name not in names]:
+        raise InputError(f"minimize: {unknown[0]} is unknown; expected one of {', '.join(names)}, over, dtype.")
     stated = split_objective(objective, over, dtype)
     start = options.get("start")
     if stated.is_complex and isinstance(start, tuple | list) and len(start) == 2 and np.iscomplexobj(start[0]):
@@ -70,4 +79,6 @@ def read_back(stated: Objective, result: Result) -> Result:
         kind, found = kind_of(result.x), cast(Any, to_complex(x))
         result = replace(result, x=found if kind == NUMPY else kind.upload(found))
     value, violation = stated.judge(x)
+    if result.status is Status.INFEASIBLE and (broken := stated.name_broken(x)):
+        result = replace(result, detail=f"{result.detail}. This point breaks {', '.join(broken)}")
     return replace(result, objective=value, violation=violation, duals=stated.duals(x, y), problem=stated.problem)

@@ -126,7 +126,8 @@ class Bounds(State):
             return
         reason = (
             f"the lower bound {self.lower:.6g} lies above the upper one {self.upper:.6g} by {apart:.3g}: values, "
-            "gradients or products are less exact than they should be. Check f, g and B."
+            "gradients or products are less exact than they should be. "
+            "Check value, gradient and prox of each function, and B."
         )
         # As for other guards, oracles in single precision are no contradiction.
         size = max(abs(self.lower) + abs(self.upper), self.magnitude)

@@ -104,7 +104,7 @@ def certify_counted(
         if not lower - upper <= CONVEXITY * (abs(lower) + abs(upper) + sizes):
             contradiction = (
                 f"the lower bound {lower:.6g} lies above the upper one {upper:.6g}: values, gradients or products "
-                "contradict each other. Check f, g and B."
+                "contradict each other. Check value, gradient and prox of each function, and B."
             )
             return Certificate(reason=contradiction, calls=oracles.calls)
         # Rounding of oracles: each may be wrong by what they contradict each other by.

@@ -362,7 +362,8 @@ def check_own_steps(oracles: Oracles) -> None:
                 if missed > _INEXACT * (length + float(np.linalg.norm(point))):
                     raise inconsistent(
                         f"{guard.said}: the steps of lengths {step:g} and {_LONGER * step:g} that belong to one "
-                        f"subgradient end {missed:.3g} apart; expected the same point, as of a convex function."
+                        f"subgradient end {missed:.3g} apart; expected the same point, as of a convex function "
+                        "whose prox(center, step) uses its step."
                     )
                 # Back towards the center the function rises at least as its subgradient says: a projection on too small
                 # a set is told from that.

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -410,6 +411,14 @@ def _refuse_foreign(other: Any) -> Any:
     """What is added to a function and is none of ours: what to write for it."""
     if isinstance(other, type) and issubclass(other, Function):
         raise InputError(f"f + h: h is the class {other.__name__}; expected a function. Write {other.__name__}(...).")
+    if isinstance(other, Domain):
+        raise InputError(
+            f"f + X: X is the set {other!r}; expected a function. Write f + ss.functions.Indicator(X), or over=X."
+        )
+    if isinstance(other, Real):
+        raise InputError(
+            f"f + c: c is the number {other}; expected a function. Leave it out: it moves no minimum, only its value."
+        )
     if callable(getattr(other, "prox", None)):
         raise InputError(
             f"f + h: h is {type(other).__name__} of {type(other).__module__}; expected a function of ss.functions. "

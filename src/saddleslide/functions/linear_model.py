@@ -15,6 +15,7 @@ import scipy
 from saddleslide.arrays.base import Array, Shape, as_number, frozen, on_host, split, zeros
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains.base import Domain
+from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.lifted import Lifted
 from saddleslide.operators.base import Operator, is_own_code
@@ -30,6 +31,11 @@ class LinearModel(Function):
 
     def __init__(self, A: Any, data: Array, ridge: float, x_shape: Shape | None) -> None:
         name = type(self).__name__
+        rows = A.shape[0] if len(getattr(A, "shape", ())) == 2 and not isinstance(A, Operator) else data.size
+        if rows != data.size:
+            raise InputError(
+                f"{name}: A has {rows} rows, the data beside it {data.size} entries; expected one for each row."
+            )
         self.data, self.A = data, as_operator(A, x_shape, data.shape, name=f"{name}: A")
         self.ridge, self.shape = as_number(ridge, f"{name}: ridge", 0.0), self.A.x_shape
 

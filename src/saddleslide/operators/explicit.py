@@ -315,7 +315,7 @@ class Products(Operator):
         return receive(self.origin.call(self._forward, x), self.y_shape, f"{self._name} x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return receive(self.origin.call(self._adjoint, y), self.x_shape, f"{self._name}^T y", out, y)
+        return receive(self.origin.call(self._adjoint, y), self.x_shape, f"{self._name}^T y (the adjoint)", out, y)
 
 
 def as_operator(

@@ -79,9 +79,14 @@ class Term:
         value = 0.0 if isinstance(h, Indicator) else self.factor * h.value(point)
         return value, float(np.linalg.norm(image - point))
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The term as it was written."""
         words = repr(self.function) if self.K is None else f"{self.function!r} @ {self.K!r}"
-        return f"{words if self.factor == 1.0 else f'{self.factor:g} * {words}'}: {self.place}"
+        return words if self.factor == 1.0 else f"{self.factor:g} * {words}"
+
+    def __str__(self) -> str:
+        return f"{self.words}: {self.place}"
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,11 @@ class Objective:
         """The objective, each term at the nearest point where it may be finite, and the largest distance from there."""
         found = [term.judge(x) for term in self.terms]
         return math.fsum(value for value, _ in found), max((distance for _, distance in found), default=0.0)
+
+    def name_broken(self, x: Array) -> list[str]:
+        """The terms that are infinite at x, beyond rounding, as they were written."""
+        distances = [term.judge(x)[1] for term in self.terms]
+        return [term.words for term, far in zip(self.terms, distances, strict=True) if far > 1e-6 * max(distances)]
 
     def closed_minimiser(self) -> Array | None:
         """The minimiser, up to rounding, where a closed form gives it and nothing stands behind an operator."""

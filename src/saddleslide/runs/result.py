@@ -325,7 +325,7 @@ class Result:
     @property
     def _objective(self) -> str:
         """The value of an objective that was given to `minimize`, with what its constraints are broken by."""
-        if math.isnan(self.objective):
+        if math.isnan(self.objective) or self.status is Status.INFEASIBLE:
             return ""
         broken = f", constraints broken by {self.violation:.2g}" if self.violation > 0.0 else ""
         return f"{self.objective:.10g}{broken}"
