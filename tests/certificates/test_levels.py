@@ -277,3 +277,22 @@ def test_rows_with_weights_of_their_own_bound_no_column():
     assert result.success and other.success
     assert max(result.lower, other.lower) <= min(result.upper, other.upper)
     assert "|x_j| <=" not in result.certificate.solutions
+
+
+def test_residuals_times_a_number_bound_a_lasso_earlier_and_never_beyond_its_minimum(monkeypatch):
+    rng = np.random.default_rng(27)
+    A, signs = rng.standard_normal((40, 160)), np.sign(rng.standard_normal(8))
+    b = A[:, :8] @ signs + 0.1 * rng.standard_normal(40)
+    weight = 0.05 * float(np.abs(A.T @ b).max())
+
+    def short_by(upper):
+        f, X = F.LeastSquares(A, b) + weight * F.L1(), D.Box(-np.inf, upper, shape=160)
+        most = ss.minimize(f, over=X, reduction=1e-9).certificate.upper
+        early = [ss.minimize(f, over=X, method="adaptive", max_steps=k).certificate.lower for k in (4, 8, 16)]
+        assert all(-np.inf < lower <= most for lower in early)
+        return most - np.array(early)
+
+    scaled = [short_by(upper) for upper in (np.inf, 0.0)]
+    monkeypatch.setattr(LevelSets, "best_scale", lambda *_: 1.0)
+    plain = [short_by(upper) for upper in (np.inf, 0.0)]
+    assert (np.array(scaled) < 0.9 * np.array(plain)).all(), (scaled, plain)

@@ -16,7 +16,7 @@ import scipy.sparse
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY
-from saddleslide.certificates.candidate import Split
+from saddleslide.certificates.candidate import Linearisation, Split
 from saddleslide.certificates.within import least_within
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
@@ -283,6 +283,26 @@ class LevelSets:
     def linear_part(self) -> Array:
         """That of the simple part."""
         return self._kinks[1]
+
+    def best_scale(self, known: Linearisation, pull: Array) -> float:
+        """The t in [0, 1] whose minorant, (2t - t^2) h(p) + t <h'(p), x - p>, says most of those that the kinks hold.
+
+        Of a sum of squares h alone; 1, the gradient itself, where there is none.
+        """
+        is_square = self._form is not None and self.rest.quadratic and self._low == 0.0
+        if not (is_square and known.value > 0.0):
+            return 1.0
+        (kinks, linear), up, down = self._kinks, self._upper == np.inf, self._lower == -np.inf
+        slope, tilt = known.gradient, linear + pull
+        rates, ends = np.append(-slope[up], slope[down]), np.append((kinks + tilt)[up], (kinks - tilt)[down])
+        rising, falling = rates > 0.0, rates < 0.0
+        most = float(np.min(ends[rising] / rates[rising], initial=1.0))
+        least = float(np.max(ends[falling] / rates[falling], initial=0.0))
+        if not least <= most or bool((ends[rates == 0.0] < 0.0).any()):
+            return 1.0
+        best = 1.0 - float(np.vdot(slope, known.point)) / (2.0 * known.value)
+        found: float = max(min(best, most), least)
+        return found
 
     def least(self, level: Level, model: tuple[float, Array, Errors], center: Array) -> tuple[float, float]:
         """The least of base + <slope, x - center> + simple(x) over the level set from below, and what rounding took."""

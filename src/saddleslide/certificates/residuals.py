@@ -171,6 +171,12 @@ class ResidualBound(ResidualState):
         lost = Errors(made.value + made.gradient * moved + error * size + inner, made.gradient)
         return base, known.gradient + pull, lost
 
+    def scaled(self, known: Linearisation, t: float) -> Linearisation:
+        """For t in [0, 1] a minorant of a sum of squares: that of the gradient with the residual times t."""
+        made, (_, slope) = self.errors(known), known.sizes
+        errors = made.value + FEW * abs(known.value), made.gradient + FEW * slope
+        return Linearisation(known.point, (2.0 - t) * t * known.value, t * known.gradient, errors)
+
     @cached_property
     def _rough_curvature(self) -> float | None:
         return rough_curvature(self.rest, self.domain)

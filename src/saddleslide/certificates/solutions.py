@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,8 +84,10 @@ class Solutions(SolutionsState):
     def _raise_lower(self, at: Inspection) -> None:
         levels = self._level_sets_of(0)
         if levels and at.f_known is not None:
-            model = self._sides[0].model_at(at.pull, at.f_known, at.x, at.pull_error)
-            for level in levels:
+            below, known, t = self._sides[0], at.f_known, self._sets[0].best_scale(at.f_known, at.pull)
+            cuts = [known] if t == 1.0 else [known, below.scaled(known, t)]
+            models = [below.model_at(at.pull, cut, at.x, at.pull_error) for cut in cuts]
+            for level, model in product(levels, models):
                 least, margin = self._sets[0].least(level, model, at.x)
                 terms = abs(at.g_value) + abs(least)
                 bound, doubt = least - at.g_value, at.g_error
