@@ -55,7 +55,7 @@ def test_a_ray_is_no_error_of_certify():
     f, g, rows = F.LeastSquares([[0.0, 1.0]], [1.0]), F.Linear([0.0, 3.0]), np.array([[1.0, 0.0], [1.0, 0.0]])
     problem = ss.SaddleProblem(f=f, g=g, B=rows, X=D.FullSpace(2), Y=D.FullSpace(2))
     seen = ss.certify(problem, [1.5, 1.0], [1.0, -1.0])
-    assert "no x within a stated distance" in seen.reason and seen.gap == seen.within_gap == np.inf
+    assert "No x within the stated distance" in seen.reason and seen.gap == seen.within_gap == np.inf
 
 
 def test_false_claims_within_a_radius_are_found():

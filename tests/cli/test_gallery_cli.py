@@ -158,13 +158,14 @@ def problem():
 plain = ss.SaddleProblem(
     f=ss.functions.Quadratic(1.0), g=ss.functions.Quadratic(1.0), B=np.eye(2),
     X=ss.domains.Box(-1.0, 1.0, shape=2), Y=ss.domains.Box(1.0, 2.0, shape=2))
+objective = ss.functions.LeastSquares(np.eye(2), np.ones(2)) + 0.5 * ss.functions.L1()
 number = 3
 def broken():
     raise RuntimeError("mine")
 """
 
 
-@pytest.mark.parametrize("name", ["problem", "plain"])
+@pytest.mark.parametrize("name", ["problem", "plain", "objective"])
 def test_a_problem_from_a_file_of_ones_own(name, tmp_path, capsys):
     (tmp_path / "my_file.py").write_text(FILE, encoding="utf-8")
     target = f"{tmp_path}/my_file.py:{name}"

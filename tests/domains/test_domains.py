@@ -312,6 +312,7 @@ def test_small_answers_of_sets_and_problems():
 
 
 def test_the_rooms_show_what_people_call_and_no_machinery():
+    assert set(dir(ss)) == {*ss.__all__, "__version__"}
     for room in (ss.functions, ss.domains, ss.operators, ss.metrics, ss.errors):
         assert set(dir(room)) == set(room.__all__)
         assert {"np", "math", "Any", "base", "annotations"}.isdisjoint(dir(room))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -298,6 +299,10 @@ def test_seconds_are_those_of_the_call(monkeypatch):
         assert min(result.timings["method"], result.timings["certificate"]) > 0.0
         shown = next(line for line in repr(result).splitlines() if "seconds" in line)
         assert f"{result.seconds:.3g}" in shown and f"{result.timings['method']:.3g}" in shown
+        assert "compiling" not in shown and "Compiling" not in result.message
+        slow = replace(result, timings=result.timings | {"compile": 0.6 * result.seconds}, status=ss.Status.TIME_LIMIT)
+        said = f"{0.6 * result.seconds:.3g}"
+        assert f", {said} compiling, once" in repr(slow) and f"Compiling kernels took {said} s of it" in slow.message
         assert [moment.seconds for moment in result.history] == sorted(moment.seconds for moment in result.history)
         assert result.history[-1].seconds <= result.seconds
 

@@ -171,7 +171,7 @@ class Row:
     @property
     def cells(self) -> tuple[str, ...]:
         """What stands under the headings."""
-        predicted = f"{self.prediction.cost:.3g}" if math.isfinite(self.prediction.cost) else "no bound"
+        predicted = f"{self.prediction.cost:.3g}" if math.isfinite(self.prediction.cost) else "no promise"
         if self.result is None:
             return (self.method, predicted, *([""] * (len(HEADINGS) - 2)))
         calls = f"{self.total.f:g}", f"{self.total.g:g}", f"{self.total.B:g}"
@@ -241,6 +241,7 @@ class Comparison:
     def _notes(self) -> list[str]:
         """What `solve` takes and why, what all this took, and why other methods do not apply."""
         return [
+            "predicted: what is promised in the worst case, at these prices; auto also counts what else a step costs",
             f"auto takes {self.auto}: {self.plan.reasons[0]}",
             f"made in all: f' {self.calls.f:g}, g' {self.calls.g:g}, B {self.calls.B:g}",
             *(f"{row.method}: {' '.join(row.prediction.why_not)}" for row in self.rows if not row.prediction.applies),

@@ -24,7 +24,7 @@ class Status(Enum):
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
     SOLVED_WITHIN = (
         "No points of the sets within certificate.radii are better than this one by more than the target. Nothing "
-        "bounds the sets, so that over all of them no such gap is proved; docs/certificates.md says what follows. For "
+        "bounds the sets, so that over all of them no such gap is proved. For "
         "a global proof bound X or Y, or add a ridge."
     )
     MET_AS_DECLARED = (
@@ -49,14 +49,14 @@ class Status(Enum):
         "stays, no point satisfies the constraints."
     )
     INFEASIBLE = (
-        "A ray proves that no x within a stated distance satisfies the constraints: whatever x is, F rises along it "
-        "for ever. The point is the method's last one. Look for constraints that contradict each other, or for a "
-        "wrong sign."
+        "No x within the stated distance satisfies the constraints: a ray proves it, a direction of y in which "
+        "F(x, y) grows without end for every such x. The point is the method's last one. Look "
+        "for constraints that contradict each other, or for a wrong sign."
     )
     UNBOUNDED = (
-        "A ray proves that no y within a stated distance bounds the problem from below: whatever y is, F falls along "
-        "it for ever. The point is the method's last one, and no x need satisfy the constraints. Bound X, or look "
-        "for a wrong sign."
+        "No y within the stated distance bounds the problem from below: a ray proves it, a direction of x in which "
+        "F(x, y) falls without end for every such y. The point is the method's last one, and no "
+        "x need satisfy the constraints. Bound X, or look for a wrong sign."
     )
     STOPPED = "The callback stopped the run. The point is the current one, its bounds are true. Run on with start=."
     INTERRUPTED = (
@@ -69,7 +69,7 @@ class Status(Enum):
     )
     TIME_LIMIT = (
         "The time limit was reached before the target. The point and its bounds are the best so far and true. Raise "
-        "time_limit, run on from the point with start=, or ss.resume(file, problem, time_limit=...) from a checkpoint."
+        "time_limit, run on from the point with start=, or go on from a checkpoint by ss.resume(time_limit=)."
     )
     STEP_LIMIT = (
         "The limit on steps was reached before the target. The point and its bounds are the best so far and true. "

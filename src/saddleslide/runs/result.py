@@ -219,6 +219,8 @@ class Result:
         parts = [str(self.status.value)]
         if self.detail:
             parts.append(f"{self.detail}.")
+        if self.status is Status.TIME_LIMIT and self._mostly_compiled:
+            parts.append(f"Compiling kernels took {self.timings['compile']:.3g} s of it; this happens once.")
         if self._is_within:
             numbers = range(1, len(self.certificate.radii))
             names = ["x", *(["y"] if len(numbers) == 1 else [f"block {number} of y" for number in numbers])]
@@ -293,6 +295,7 @@ class Result:
 
     def _rows(self) -> list[tuple[str, str]]:
         remote, spared = kind_of(self.x) != NUMPY, f" ({self.spared} more are in the plan, not needed)"
+        compiled = f", {self.timings['compile']:.3g} compiling, once" * self._mostly_compiled
         rows = [
             ("status", self.status.name.lower()),
             ("method", ", then ".join(dict.fromkeys(plan.method for plan in self.plans))),
@@ -306,13 +309,18 @@ class Result:
             ("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}" * (self.samples.total > 0)),
             ("simple", "; ".join(self.simple_terms)),
             ("judging", _format_calls(self.certificate_calls)),
-            ("seconds", f"{self.seconds:.3g} in all, {self.timings['method']:.3g} of them in the method"),
+            ("seconds", f"{self.seconds:.3g} in all, {self.timings['method']:.3g} of them in the method{compiled}"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
             ("arrays", f"{kind_of(self.x)}, {self.transfers:,} copied to or from the host" * remote),
             ("on host", "; ".join(self.on_host) * remote),
             ("message", self.message),
         ]
         return [(name, text) for name, text in rows if text]
+
+    @property
+    def _mostly_compiled(self) -> bool:
+        """Whether kernels took most of the time: they are compiled once for an installation."""
+        return self.timings["compile"] > 0.5 * self.seconds
 
     @property
     def _digits(self) -> int:

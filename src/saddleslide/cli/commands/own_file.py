@@ -11,7 +11,9 @@ from typing import Any
 
 from saddleslide.cli.commands.tasks import Entry
 from saddleslide.errors import InputError
+from saddleslide.functions.base import Function
 from saddleslide.problem import SaddleProblem
+from saddleslide.problem.objectives import split_objective
 
 
 def _from_file(chosen: Any) -> SaddleProblem:
@@ -40,9 +42,12 @@ def _from_file(chosen: Any) -> SaddleProblem:
                 "a cluster."
             )
         made = found(client) if takes else found()
+    if isinstance(made, Function):
+        made = split_objective(made).problem
     if not isinstance(made, SaddleProblem):
         raise InputError(
-            f"{chosen.target!r} is {type(made).__name__}; expected a SaddleProblem, or a function that makes one."
+            f"{chosen.target!r} is {type(made).__name__}; expected a SaddleProblem, an objective as for ss.minimize, "
+            "or a function that makes one."
         )
     return made
 
@@ -65,7 +70,8 @@ FILE = Entry(
     "file", "a problem of your own: my_file.py:problem", 1e-6,
     lambda one: one.add_argument("target", metavar="my_file.py:problem", help="a file and the name of what it makes"),
     _from_file,
-    own="""the file makes a SaddleProblem, or has a function without arguments that returns one:
+    own="""the file makes a SaddleProblem or an objective as for ss.minimize, or has a function without arguments that
+returns one:
   import saddleslide as ss
   problem = ss.gallery.matrix_game([[3.0, 0.0], [1.0, 2.0]])
 with these lines in my_file.py, `saddleslide {command} my_file.py:problem` is the command; with `solve --scheduler
