@@ -65,6 +65,8 @@ def test_products_give_way_to_interior_points_where_they_get_on_slowly(tmp_path)
     first = whole.plans[0]
     assert [plan.method for plan in whole.plans] == ["restarted primal-dual", "interior-point"] and whole.success
     assert first.on_allowance and first.alternatives[0][0] == "interior-point" and "then" in first.explain()
+    # A part of the gap at the first start, not of that at the second.
+    assert whole.plans[1].target.tol == whole.target and whole.plans[1].target.reduction == 0.0
     assert_same(ss.run(pairs(), first), whole)
     path = tmp_path / "run.npz"
     assert ss.solve(pairs(), reduction=1e-3, max_steps=1, checkpoint=path).status is ss.Status.STEP_LIMIT

@@ -133,7 +133,10 @@ class Race:
         if len(found.plans) == 2:
             request = SolveRequest(found.target, start=(found.x, found.y), seed=first.seed, radius=first.radius)
             return replace(adaptive_plan(facts, request), reasons=(why,))
-        made = replace(method_plan(facts, by_name[INTERIOR]()), **first.target._asdict(), seed=first.seed)
+        # A part of the gap at the first start is no part of the gap at this one.
+        target = first.target
+        target = target._replace(tol=found.target, reduction=0.0) if target.reduction > 0.0 else target
+        made = replace(method_plan(facts, by_name[INTERIOR]()), **target._asdict(), seed=first.seed)
         return replace(made, reasons=(f"{why}, and gradients would cost more",))
 
 
