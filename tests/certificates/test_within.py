@@ -195,3 +195,15 @@ def test_radii_of_bounded_blocks_do_not_shrink_with_their_points(seed):
     assert result.objective <= 1e-3 or not result.success
     if result.success and len(result.certificate.radii) == 3:
         assert result.certificate.radii[1] >= 2.0
+
+
+def test_rounding_of_eigenvalues_proves_nothing():
+    # The cone holds 0, whatever the size of a slope beside the radius.
+    slope = np.diag([-6e-7, -1.2e10, 0.17]) + 91.0 * (np.eye(3, k=1) + np.eye(3, k=-1)) * [[1.0, 1.0, 0.0]] * 3
+    cone, rng = D.PSDCone(3).polar(), np.random.default_rng(0)
+    for _ in range(200):
+        tilt = slope * 10.0 ** rng.uniform(-3, 3, 1) + rng.normal(size=(3, 3))
+        tilt = 0.5 * (tilt + tilt.T)
+        for tau in 10.0 ** rng.uniform(10, 25, 3):
+            found = least_within(0.0, tilt, np.zeros((3, 3)), 3e-18, F.Zero(), cone, Errors(0.0, 0.0), tau)
+            assert found.value <= 0.0

@@ -34,6 +34,8 @@ from saddleslide.operators.spectrum import power_estimate
 
 # Steps of the search for tau, and when the step is as long as the radius to this part of it.
 _STEPS, _CLOSE = 24, 1e-3
+# Rounding of a projection by eigenvalues, beside that of one entry by entry.
+_SPECTRAL = 32.0
 # A part of a bound that rounding should not take.
 _CLEAR = 1e-10
 # Of the power method, for the norm of a matrix.
@@ -144,6 +146,8 @@ def least_within(
     here = float(np.linalg.norm(center))
     # A projection is as accurate as the point that it is of; entries that are clipped are exact.
     is_clipped = all(isinstance(part, Box | FullSpace) for part in domain.blocks)
+    # Eigenvalues and singular values are off by more units of rounding than sums are.
+    coarse = 0.0 if is_clipped else _SPECTRAL if any(len(part.shape) > 1 for part in domain.blocks) else 1.0
     low, high, is_near = 0.0, math.inf, False
     best = Least(-math.inf, 0.0, tau)
     if not 0.0 < tau < math.inf:
@@ -158,7 +162,7 @@ def least_within(
         way, last = float(np.linalg.norm(step)), value_aside(simple, x)
         # The terms of the Lagrangian and what each may be off by; beside the minimiser the model rises by its slope.
         found = base + float(np.vdot(slope, step)) + last + 0.5 * tau * (way * way - radius * radius)
-        far = float(np.linalg.norm(x)) + here + (0.0 if is_clipped else size / tau)
+        far = float(np.linalg.norm(x)) + here + coarse * size / tau
         beside = FEW * (size + tau * way) * far
         terms = size * way + abs(last) + tau * (way * way + radius * radius)
         margin = (
