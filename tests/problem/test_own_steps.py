@@ -120,6 +120,17 @@ def test_an_own_step_beside_squares_is_the_answer(kind):
     np.testing.assert_allclose(found.x, expected.x, rtol=0.0, atol=1e-9)
 
 
+def test_what_is_wrong_with_an_own_step_is_said():
+    def shorten(center, step):
+        return np.sign(center) * np.maximum(abs(center) - step, 0.0)
+
+    deaf = F.Custom(prox=lambda center, step: shorten(center, 1.0), value=lambda x: abs(x).sum())
+    false = F.Custom(prox=shorten, value=lambda x: 3.0 * abs(x).sum())
+    for own, words in ((deaf, r"whose prox(center, step) uses its step"), (false, "value, gradient and prox of each")):
+        result = ss.minimize(F.LeastSquares(A, b) + own)
+        assert result.status.name == "INCONSISTENT" and words in result.message, result.message
+
+
 @pytest.mark.parametrize("fault", [ZeroDivisionError, FloatingPointError, OverflowError])
 def test_faults_of_own_steps_are_the_callers_to_see(fault):
     def step(center, step):
