@@ -9,7 +9,7 @@ F, D = ss.functions, ss.domains
 
 def bits(result):
     """Everything of a result that must not depend on the clock; a claim is one of the point that it holds."""
-    assert not result.success or result.status.name == "EXPECTED" or result.gap <= result.known_target, result
+    assert result.status.name not in ("SOLVED", "SOLVED_WITHIN") or result.gap <= result.known_target, result
     rows = [(row.step, row.calls, np.float64(row.gap).tobytes(), row.samples) for row in result.history]
     point = result.x.tobytes(), result.y.tobytes(), result.x.dtype, result.y.dtype
     bounds = result.status, result.lower, result.upper, result.certificate.kind
