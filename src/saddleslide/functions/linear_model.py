@@ -32,9 +32,10 @@ class LinearModel(Function):
     def __init__(self, A: Any, data: Array, ridge: float, x_shape: Shape | None) -> None:
         name = type(self).__name__
         rows = A.shape[0] if len(getattr(A, "shape", ())) == 2 and not isinstance(A, Operator) else data.size
-        if rows != data.size:
+        if 0 <= rows != data.size:
             raise InputError(
-                f"{name}: A has {rows} rows, the data beside it {data.size} entries; expected one for each row."
+                f"{name}: A: its shape is {tuple(A.shape)}, the data beside it have {data.size} entries; expected one "
+                "for each row."
             )
         self.data, self.A = data, as_operator(A, x_shape, data.shape, name=f"{name}: A")
         self.ridge, self.shape = as_number(ridge, f"{name}: ridge", 0.0), self.A.x_shape
