@@ -121,6 +121,10 @@ class Stage:
     anchor_batch: int = 1
     anchor_error: float = 0.0
 
+    def __eq__(self, other: object) -> bool:
+        # As tuples are: an Omega that nobody knows is NaN, which since Python 3.13 equals itself in no other way.
+        return isinstance(other, Stage) and tuple(vars(self).values()) == tuple(vars(other).values())
+
 
 def anchor_calls(stage: Stage, name: str) -> int:
     """Calls that the anchor of "f" or "g" takes: b where its gradient is sampled, one where it is exact."""
