@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,10 @@ def _read(file: Path, key: str) -> Any:
                 raise ValueError(f"its header tells of {entries} entries, and {length} bytes are not enough for them")
             # Rows and columns of a sparse matrix have starts of their own, in both directions.
             check_size(16.0 * (rows + columns) + 48.0 * entries if form == "coordinate" else 16.0 * entries)
-            return scipy.io.mmread(file)
+            with warnings.catch_warnings():
+                # Of the kind of sparse matrix that comes, which SciPy is about to change: either will do.
+                warnings.filterwarnings("ignore", "The default value for `spmatrix`")
+                return scipy.io.mmread(file)
         case ".csv" | ".txt" as suffix:
             if not _lines(file):
                 raise ValueError("it is empty")
