@@ -82,7 +82,7 @@ CONSTRUCTORS = {
     ),
     "data of another shape": (
         lambda: LeastSquares(EYE, np.ones(2)),
-        r"^LeastSquares: A: its shape is \(3, \d\), the data beside it have 2 entries; expected one for each row",
+        r"^LeastSquares: A: its shape is \(3, \d\), data have 2 entries; expected one for each row",
     ),
     "data NaN": (lambda: LeastSquares(EYE, [0.0, NAN, 0.0]), r"^LeastSquares: b: contains NaN"),
     "three kinds of labels": (

@@ -284,8 +284,7 @@ def _blocks_of_both(asked: Questions) -> tuple[tuple[Block, ...], tuple[Block, .
 
 
 def _is_constant(side: Side) -> bool:
-    f = side.function
-    return f.linear and not runs_own_code(f) and not np.any(f.gradient(np.zeros(side.domain.shape)))
+    return (f := side.function).linear and not runs_own_code(f) and not np.any(f.gradient(np.zeros(side.domain.shape)))
 
 
 def _norms(point: Array, blocks: tuple[Block, ...]) -> tuple[float, ...]:

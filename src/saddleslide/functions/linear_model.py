@@ -34,8 +34,7 @@ class LinearModel(Function):
         rows = A.shape[0] if len(getattr(A, "shape", ())) == 2 and not isinstance(A, Operator) else data.size
         if 0 <= rows != data.size:
             raise InputError(
-                f"{name}: A: its shape is {tuple(A.shape)}, the data beside it have {data.size} entries; expected one "
-                "for each row."
+                f"{name}: A: its shape is {tuple(A.shape)}, data have {data.size} entries; expected one for each row."
             )
         self.data, self.A = data, as_operator(A, x_shape, data.shape, name=f"{name}: A")
         self.ridge, self.shape = as_number(ridge, f"{name}: ridge", 0.0), self.A.x_shape

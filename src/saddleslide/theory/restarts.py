@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from saddleslide.errors import InputError
 from saddleslide.theory.holder import Holder
@@ -115,15 +115,12 @@ class Stage:
     """
 
     levels: tuple[Level, ...]
-    Omega: float
+    # It follows from the rest, and is NaN where nobody knows it, which equals nothing since Python 3.13.
+    Omega: float = field(compare=False)
     beta_x: float = 0.0
     beta_y: float = 0.0
     anchor_batch: int = 1
     anchor_error: float = 0.0
-
-    def __eq__(self, other: object) -> bool:
-        # As tuples are: an Omega that nobody knows is NaN, which since Python 3.13 equals itself in no other way.
-        return isinstance(other, Stage) and tuple(vars(self).values()) == tuple(vars(other).values())
 
 
 def anchor_calls(stage: Stage, name: str) -> int:
