@@ -25,7 +25,7 @@ def smooth_value(seed):
     """min |x|^2 / 2 + <c_x, x> + sum of Huber functions of (B x - c_y): z = (x, u, v, t) with u + v = B x - c_y."""
     B, c_x, c_y = data(seed)
     eye, none = np.eye(D), np.zeros((D, D))
-    Q = sp.block_diag([eye, eye, none, none])
+    Q = sp.diags_array(np.repeat([1.0, 0.0], 2 * D))
     cost = np.r_[c_x, np.zeros(2 * D), np.ones(D)]
     equal = np.hstack([B, -eye, -eye, none])
     below = np.block(

@@ -207,7 +207,7 @@ class MiniBatch(Batched):
         distance = domain.radius(x)
         if not self._model.quadratic or not math.isfinite(distance):
             return math.inf
-        growth = Matrix(scipy.sparse.diags(np.sqrt(self.rows * self._squares)) @ self._matrix).norm.upper
+        growth = Matrix(scipy.sparse.diags_array(np.sqrt(self.rows * self._squares)) @ self._matrix).norm.upper
         return (math.sqrt(self.variance_at(x)) + distance * growth * math.sqrt(self._share)) ** 2
 
 
