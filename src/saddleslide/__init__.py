@@ -72,6 +72,8 @@ if not TYPE_CHECKING:
         # A name without a home is a room of its own: operators, functions, gallery, ...
         module = importlib.import_module(f"saddleslide.{home or name}")
         value = getattr(module, name) if home else module
+        if home and not isinstance(value, type):
+            value = importlib.import_module("saddleslide.api.arguments").check_arguments(value)
         globals()[name] = value
         return value
 

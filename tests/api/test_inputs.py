@@ -122,6 +122,17 @@ CONSTRUCTORS = {
         lambda: ss.minimize(Linear([1.0]), maxiter=3),
         r"^minimize: maxiter is unknown; expected one of tol, .*max_steps, .*, over, dtype\.$",
     ),
+    "no problem": (
+        lambda: ss.solve(max_steps=3),
+        r"^solve: missing a required argument: 'problem'; expected problem, tol, .*, check_adjoint\. help\(ss\.solve\)",
+    ),
+    "unknown option": (
+        lambda: ss.compare(None, maxiter=3),
+        r"^compare: got an unexpected keyword argument 'maxiter'; expected problem, tol, .*, start\. help",
+    ),
+    "no objective": (lambda: ss.minimize(tol=1.0), r"^minimize: missing .* expected objective, .*, \*\*options\. help"),
+    "objective to solve": (lambda: ss.solve(Huber(1.0)), r"^solve: problem is Huber; .* ss\.minimize takes"),
+    "problem to minimize": (lambda: ss.minimize(problem()), r"objective is SaddleProblem; .* ss\.solve takes a Saddle"),
     "negative factor": (lambda: -1.0 * Huber(1.0), r"^factor \* f: factor is -1\.0; expected .* >= 0"),
     # couplings
     "matrix NaN": (lambda: as_operator(NAN * EYE), r"^B: contains NaN \(9 of 9"),

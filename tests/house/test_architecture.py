@@ -6,6 +6,7 @@ import ast
 import functools
 import graphlib
 import inspect
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -247,6 +248,8 @@ def test_names_are_loaded_from_where_the_types_say():
     assert set(dir(ss)) >= set(ss.__all__)
     with pytest.raises(AttributeError, match="no attribute 'sove'"):
         ss.sove  # noqa: B018
+    # A process that a function is sent to finds it where callers do.
+    assert pickle.loads(pickle.dumps(ss.solve)) is ss.solve
 
 
 @pytest.mark.parametrize("room", ["domains", "functions", "metrics", "operators", "theory"])

@@ -54,7 +54,8 @@ class SolveRequest:
     def target(self, problem: SaddleProblem) -> Target:
         """What is asked for, after refusing what can not be; relative to the saddle value where nothing is said."""
         if not isinstance(problem, SaddleProblem):
-            raise InputError(f"{self.caller}: problem is {type(problem).__name__}; expected a SaddleProblem.")
+            came = f"{self.caller}: problem is {type(problem).__name__}"
+            raise InputError(f"{came}; expected a SaddleProblem. ss.minimize takes an objective.")
         complaints = []
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
             complaints.append(f"rng is {self.seed!r}; expected a seed >= 0 or a numpy.random.Generator.")
@@ -64,10 +65,8 @@ class SolveRequest:
         asked = {"tol": self.tol, "reduction": self.reduction, "rtol": self.rtol}
         if all(value is None for value in asked.values()):
             asked["rtol"] = DEFAULT_RTOL
-        found = {
-            name: as_number(0.0 if value is None else value, f"{self.caller}: {name}", 0.0)
-            for name, value in asked.items()
-        }
+        named = {name: value for name, value in asked.items() if value is not None}
+        found = {name: as_number(value, f"{self.caller}: {name}", 0.0) for name, value in named.items()}
         if not any(found.values()):
             raise InputError(f"{self.caller}: all targets are 0; expected tol, rtol or reduction > 0.")
         return Target(**found, radius=as_number(self.radius, f"{self.caller}: radius", 0.0, finite=False))

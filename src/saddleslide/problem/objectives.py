@@ -142,7 +142,7 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
     if not isinstance(objective, Function):
         raise InputError(
             f"minimize: objective is {type(objective).__name__}; expected functions of ss.functions, added with +, "
-            "scaled by numbers, composed with @."
+            "scaled by numbers, composed with @. ss.solve takes a SaddleProblem."
         )
     if not (over is None or isinstance(over, Domain)):
         raise InputError(f"minimize: over is {type(over).__name__}; expected a set of ss.domains.")
