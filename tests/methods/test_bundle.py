@@ -63,7 +63,7 @@ def test_the_first_iterates_are_proximal_steps_on_cuts():
             rows.append((value - slope @ point, slope))
         if weights is None:
             # Linear terms are simple: they are no part of what is cut.
-            rests = oracles.f_parts[0].gradient(x), oracles.g_parts[0].gradient(y)
+            rests = oracles.problem.f_parts[0].gradient(x), oracles.problem.g_parts[0].gradient(y)
             slopes = rests[0] + B.T @ y, rests[1] - B @ x
             radii = problem.X.radius(x), problem.Y.radius(y)
             first = weights = [float(np.linalg.norm(s)) / r for s, r in zip(slopes, radii, strict=True)]

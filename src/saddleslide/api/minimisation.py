@@ -18,6 +18,9 @@ from saddleslide.functions.base import Function
 from saddleslide.problem.objectives import Objective, split_objective
 from saddleslide.runs.result import Result
 
+# What `solve` takes beside the problem.
+_NAMES = tuple(signature(solve).parameters)[1:]
+
 
 def minimize(
     objective: Function, tol: float | None = None, *, over: Domain | None = None, dtype: Any = None, **options: Any
@@ -59,9 +62,8 @@ def minimize(
     if isinstance(tol, Function | Domain):
         write = "minimize(f + g)" if isinstance(tol, Function) else "minimize(f, over=X)"
         raise InputError(f"minimize: tol is {tol!r}; expected a number, the target gap. Write {write}.")
-    names = [*signature(solve).parameters][1:]
-    if unknown := [name for name in options if name not in names]:
-        raise InputError(f"minimize: {unknown[0]} is unknown; expected one of {', '.join(names)}, over, dtype.")
+    if unknown := [name for name in options if name not in _NAMES]:
+        raise InputError(f"minimize: {unknown[0]} is unknown; expected one of {', '.join(_NAMES)}, over, dtype.")
     stated = split_objective(objective, over, dtype)
     start = options.get("start")
     if stated.is_complex and isinstance(start, tuple | list) and len(start) == 2 and np.iscomplexobj(start[0]):

@@ -20,7 +20,6 @@ from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import LowerModel
-from saddleslide.functions.searched import split_simple
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -107,7 +106,7 @@ def certify_within(
     problem: SaddleProblem, point: tuple[Array, Array], target: Target, radii: tuple[float, ...] | None = None
 ) -> Certificate:
     """Bounds at a point by what every solution obeys, and the gap within the given radii or those of the target."""
-    (x, y), split = point, Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+    (x, y), split = point, Split(*problem.f_parts, *problem.g_parts)
     judge = Judge(problem, split, target, problem.place(problem.start()))
     judge.nearby.give(radii)
     # No other point will come: rays are tried here.

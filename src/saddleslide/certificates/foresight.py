@@ -11,7 +11,6 @@ from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.minimum import has_closed_minimum
-from saddleslide.functions.searched import split_simple
 from saddleslide.functions.trust import certain_modulus
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.claim import AS_DECLARED, GLOBAL, MADE_GLOBAL, NONE, WITHIN, Claim
@@ -34,8 +33,8 @@ def possible_claim(problem: SaddleProblem) -> Claim:
     if silent:
         which = " and ".join(silent)
         return Claim(NONE, f"{which} without values bound nothing", f"pass value= of {which}")
-    split = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
-    found = [_reason(*side) for side in sides]
+    split = Split(*problem.f_parts, *problem.g_parts)
+    found = [_reason(*side, *parts) for side, parts in zip(sides, (problem.f_parts, problem.g_parts), strict=True)]
     levels = () if all(found) else certificates.level_sets(problem, split)
     rules = ["" if found[block] else levels[block].rule(levels[1 - block]) for block in (0, 1)]
     whys = [reason or rule for reason, rule in zip(found, rules, strict=True)]
@@ -53,11 +52,10 @@ def possible_claim(problem: SaddleProblem) -> Claim:
     return Claim(WITHIN, "; ".join(missing), f"for a global proof {' and '.join(changes)}")
 
 
-def _reason(name: str, function: Function, set_name: str, domain: Domain) -> str:
+def _reason(name: str, function: Function, set_name: str, domain: Domain, rest: Function, simple: Function) -> str:
     """Why the minimum over the whole set is bounded whatever the slope; empty where it is not."""
     if domain.bounded:
         return f"{set_name} is bounded"
-    rest, simple = split_simple(function, domain)
     if certain_modulus(simple, domain) > 0.0 or modulus_for_bounds(rest, simple, domain) > 0.0:
         return f"{name} is strongly convex"
     form = function.separable_form()

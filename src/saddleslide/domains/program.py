@@ -68,7 +68,7 @@ class Program:
         """0 on a box with equations."""
         low, high = np.empty((2, size))
         low[:], high[:] = np.ravel(lower), np.ravel(upper)
-        rows = _no_rows(size) if rows is None else scipy.sparse.csr_array(rows)
+        rows = no_rows(size) if rows is None else scipy.sparse.csr_array(rows)
         return cls(np.zeros(size), np.zeros(size), low, high, rows, np.ravel(totals).astype(np.float64))
 
     @property
@@ -124,7 +124,7 @@ def join(parts: Sequence[Program]) -> Program:
     bound = any(part.totals.size for part in parts)
     rows = [scipy.sparse.csr_array(part.rows) for part in parts] if bound else []
     known = scipy.sparse.block_diag(rows, format="csr") if bound else None
-    rows = _no_rows(total) if known is None else known
+    rows = no_rows(total) if known is None else known
     totals = np.concatenate([part.totals for part in parts])
     return Program(q, c, lower, upper, rows, totals, tuple(kinks), tuple(squares))
 
@@ -137,7 +137,7 @@ def program_of(function: Said, domain: Domain) -> Program | None:
 
 
 @cache
-def _no_rows(size: int) -> Any:
+def no_rows(size: int) -> Any:
     """No equations: which takes a while to make, and nobody changes."""
     return scipy.sparse.csr_array((0, size))
 

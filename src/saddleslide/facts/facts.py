@@ -7,7 +7,7 @@ nobody has to catch anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,6 @@ from saddleslide.facts.requirements import find_missing
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import estimate_smoothness, exponent, known_smoothness, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -103,12 +102,11 @@ class FunctionFacts:
         return prox(self.function, center, weight, self.domain)
 
 
+@dataclass(eq=False)
 class BlockFacts(FunctionFacts):
     """f on X, or g on Y, with the two parts that methods use: a costly rest, and a simple part with a proximal step."""
 
-    @cached_property
-    def _parts(self) -> tuple[Function, Function]:
-        return split_simple(self.function, self.domain)
+    parts: Callable[[], tuple[Function, Function]]
 
     @cached_property
     def program(self) -> Program | None:
@@ -118,12 +116,12 @@ class BlockFacts(FunctionFacts):
     @cached_property
     def rest(self) -> FunctionFacts:
         """The part that needs gradients."""
-        return FunctionFacts(self._parts[0], self.domain)
+        return FunctionFacts(self.parts()[0], self.domain)
 
     @cached_property
     def simple(self) -> FunctionFacts:
         """The part with a proximal step."""
-        return FunctionFacts(self._parts[1], self.domain)
+        return FunctionFacts(self.parts()[1], self.domain)
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,8 @@ class Facts:
 
     def __init__(self, problem: SaddleProblem, distances: tuple[float, float] | None = None) -> None:
         self.problem, self._distances = problem, distances
-        self.f, self.g = BlockFacts(problem.f, problem.X), BlockFacts(problem.g, problem.Y)
+        self.f = BlockFacts(problem.f, problem.X, lambda: problem.f_parts)
+        self.g = BlockFacts(problem.g, problem.Y, lambda: problem.g_parts)
 
     def with_distances(self, distances: tuple[float, float] | None) -> Facts:
         """The same facts, were these the distances; or were these not known."""

@@ -239,7 +239,7 @@ class AdaptiveSliding(Method):
         return Diagonal(1.0) if self.metric == "diagonal" else Blocks(1.0, 0.0)
 
     def _split(self, oracles: Oracles) -> Split:
-        return Split(*oracles.f_parts, *oracles.g_parts)
+        return Split(*oracles.problem.f_parts, *oracles.problem.g_parts)
 
     def _iteration(self, oracles: Oracles, numbers: tuple[Array | float, ...]) -> Iteration:
         """What the steps of a run share; made anew where a run goes on from a stored state."""

@@ -164,7 +164,7 @@ class ADMM(Method):
         """The output; f, its gradient and Bx at the last point, from one product with the Hessian and two with B."""
         if self.output == "average":
             return super().candidates(state, oracles)
-        x, simple, lift = state.x, oracles.f_parts[1], oracles.whole_f_lift
+        x, simple, lift = state.x, oracles.problem.f_parts[1], oracles.whole_f_lift
         if not state.fresh:
             # Sums over many steps drift away from the products at x, and a certificate must not. The same x: the state
             # goes on with them.

@@ -112,7 +112,8 @@ class Bundle(Method):
         return BundleState(x, y, start, Candidate(x, y, math.nan), facts.norm, radii)
 
     def step(self, state: BundleState, oracles: Oracles) -> BundleState:
-        x, y, ((f_rest, f_simple), (g_rest, g_simple)) = state.x, state.y, (oracles.f_parts, oracles.g_parts)
+        x, y, problem = state.x, state.y, oracles.problem
+        (f_rest, f_simple), (g_rest, g_simple) = problem.f_parts, problem.g_parts
         Bx, pull = oracles.image(x), oracles.pull(y)
         f_at, g_at = _call(oracles, "f", f_rest, x), _call(oracles, "g", g_rest, y)
         f_column = _column(Column, f_at, f_rest, f_simple, Bx)

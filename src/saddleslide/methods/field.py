@@ -55,7 +55,7 @@ def move(oracles: Oracles, z: Point, direction: Point, eta: float, weights: Weig
 
 def linearise(oracles: Oracles, x: Array, y: Array) -> Candidate:
     """A point to be judged, with a gradient of each costly part there; nothing is called for simple f and g."""
-    (f, _), (g, simple) = oracles.f_parts, oracles.g_parts
+    (f, _), (g, simple) = oracles.problem.f_parts, oracles.problem.g_parts
     if isinstance(f, Zero) and isinstance(g, Zero):
         return Candidate(x, y, 0.0)
     made = (0.0, zeros(x.shape, x)) if isinstance(f, Zero) else oracles.value_and_gradient("f", f, x)

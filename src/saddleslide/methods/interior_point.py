@@ -273,8 +273,10 @@ class System:
         self._is_shared = np.unique(self.kinked).size < self.kinked.size
         p = f.totals.size + g.totals.size
         # Few, and borders of a dense factor.
-        both = [scipy.sparse.csr_array(one.rows) for one in (f, g)]
-        self.rows = scipy.sparse.block_diag(both).toarray() if p else np.zeros((0, total))
+        self.rows = np.zeros((p, total))
+        if p:
+            both = scipy.sparse.block_diag([scipy.sparse.csr_array(one.rows) for one in (f, g)])
+            self.rows = both.toarray()
         free = np.full(p, np.inf)
         self.q = np.concatenate([f.quadratic, g.quadratic, bends, np.zeros(p)])
         self.c = np.concatenate([f.linear, g.linear, centers, f.totals, g.totals])

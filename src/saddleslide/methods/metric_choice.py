@@ -13,7 +13,6 @@ from saddleslide.domains.norms import Ball
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.constants import exponent, hessian_diagonal, smoothness_at_hand, takes_factor
 from saddleslide.functions.lifted import curvature_below, linear_models
-from saddleslide.functions.searched import split_simple
 from saddleslide.metrics.base import Blocks, Diagonal, Entrywise, Metric
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
 
 def _has_mixing_step(problem: SaddleProblem) -> bool:
     """Whether the simple part of f takes one step for all entries: norms of groups, of singular values, own code."""
-    simple = split_simple(problem.f, problem.X)[1]
+    simple = problem.f_parts[1]
     return simple.separable_form() is None and not simple.has_entry_steps
 
 
@@ -118,7 +117,7 @@ def _check_given(problem: SaddleProblem, metric: Metric) -> None:
         complaints.append(f"metric {metric.name!r} can not be used: a simple term of f mixes the entries of x.")
     if not isinstance(metric, Entrywise):
         try:
-            rough = exponent(split_simple(problem.f, problem.X)[0], problem.X) < 1.0
+            rough = exponent(problem.f_parts[0], problem.X) < 1.0
         except InputError:
             rough = False
         complaints += [f"metric {metric.name!r} needs a smooth f beside its simple terms."] * rough
@@ -127,7 +126,7 @@ def _check_given(problem: SaddleProblem, metric: Metric) -> None:
 
 def first_curvature(problem: SaddleProblem) -> float:
     """A first estimate of the curvature of f; backtracking corrects it either way."""
-    rest = split_simple(problem.f, problem.X)[0]
+    rest = problem.f_parts[0]
     if takes_factor(rest) and (rest.quadratic or linear_models(rest)):
         return curvature_below(rest, problem.X.shape) or 1.0
     smoothness = smoothness_at_hand(rest, problem.X)

@@ -69,13 +69,13 @@ class UAPD(Method):
         x, y = start
         coupled = facts.norm > 0.0
         push = oracles.forward(x) if coupled else np.zeros_like(y)
-        M = 0.0 if isinstance(oracles.f_parts[0], Zero) and coupled else float(self.curvature)
+        M = 0.0 if isinstance(oracles.problem.f_parts[0], Zero) and coupled else float(self.curvature)
         moduli = facts.f.rest.modulus, facts.f.simple.modulus
         return UAPDState(x, y, x, y, push, 0.0, self._ratio(facts) ** 2, M, *moduli, facts.norm, tol)
 
     def step(self, state: UAPDState, oracles: Oracles) -> UAPDState:
         S, Gamma, mu, lift = state.S, state.Gamma, state.mu, oracles.f_lift
-        costly, coupled = not isinstance(oracles.f_parts[0], Zero), state.norm > 0.0
+        costly, coupled = not isinstance(oracles.problem.f_parts[0], Zero), state.norm > 0.0
 
         def trial(M: float) -> tuple[bool, tuple[float, Array, Array, Array]]:
             """A step, and whether f there is below its model and M/2 |step|^2 + eps a / (2 S)."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, final
 
-import scipy
-
 from saddleslide.arrays.base import Array, as_shape, blank, zeros
+from saddleslide.domains.program import no_rows
 from saddleslide.operators.base import Operator
 from saddleslide.operators.spectrum import NormBound
 
@@ -33,7 +32,7 @@ class Void(Operator):
 
     @property
     def entries(self) -> Any:
-        return scipy.sparse.csr_array((0, math.prod(self.x_shape)))
+        return no_rows(math.prod(self.x_shape))
 
     @property
     def norm(self) -> NormBound:

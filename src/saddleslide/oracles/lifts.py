@@ -89,7 +89,7 @@ def count_lift(oracles: Oracles, f: Function) -> CountedLift:
     zero = np.zeros(oracles.problem.X.shape)
     own = runs_own_code(f) or any(is_own_code(operator) for operator, _ in f.operators)
     if linear_models(f) or not (f.quadratic and own):
-        name = oracles.side if f is oracles.f_parts[0] else f"whole {oracles.side}"
+        name = oracles.side if f is oracles.problem.f_parts[0] else f"whole {oracles.side}"
         return CountedLift(make_lift(f, zero, oracles.values, name), oracles, own)
     # What a quadratic is at 0 takes products here.
     known = oracles.at_zero

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.remembered import Memory
-from saddleslide.functions.searched import TiltedMinimum, split_simple
+from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import prox
 from saddleslide.functions.trust import runs_own_code
 from saddleslide.kernels.switch import clock
@@ -215,29 +214,19 @@ class Oracles(OraclesState):
             return TiltedMinimum(zeros(domain.shape, tilt), 0.0, 0.0, "dry")
         return tilted_minimum(function, tilt, domain)
 
-    @cached_property
-    def f_parts(self) -> tuple[Function, Function]:
-        """F as a costly rest and a simple part with a proximal step."""
-        return split_simple(self.problem.f, self.problem.X)
-
-    @cached_property
-    def g_parts(self) -> tuple[Function, Function]:
-        """G as a costly rest and a simple part with a proximal step."""
-        return split_simple(self.problem.g, self.problem.Y)
-
     def prox_f(self, center: Array, weight: float) -> Array:
         """The point of X that minimises the simple part of f + weight/2 |x - center|^2; f itself where it is simple."""
-        return prox(self.f_parts[1], center, weight, self.problem.X)
+        return prox(self.problem.f_parts[1], center, weight, self.problem.X)
 
     def prox_g(self, center: Array, weight: float) -> Array:
         """The point of Y that minimises the simple part of g + weight/2 |y - center|^2; g itself where it is simple."""
-        return prox(self.g_parts[1], center, weight, self.problem.Y)
+        return prox(self.problem.g_parts[1], center, weight, self.problem.Y)
 
     @property
     def f_lift(self) -> CountedLift:
         """The costly rest of f through its lift; made once, but for what stands in for it while nothing is called."""
         if "rest" not in self._lifts or self.dry:
-            self._lifts["rest"] = self.make_lift(self.f_parts[0])
+            self._lifts["rest"] = self.make_lift(self.problem.f_parts[0])
         return self._lifts["rest"]
 
     @property
@@ -249,13 +238,13 @@ class Oracles(OraclesState):
 
     def f_rest_gradient(self, x: Array) -> Array | float:
         """A gradient of the costly rest of f at x: one call of f', none where there is no rest."""
-        if isinstance(self.f_parts[0], Zero):
+        if isinstance(self.problem.f_parts[0], Zero):
             return 0.0
         return self.f_lift.gradient(x, self.f_lift.lift(x))
 
     def g_rest_gradient(self, y: Array) -> Array | float:
         """A gradient of the costly rest of g at y: one call of g', none where there is no rest."""
-        rest = self.g_parts[0]
+        rest = self.problem.g_parts[0]
         return 0.0 if isinstance(rest, Zero) else self.value_and_gradient("g", rest, y)[1]
 
     def forward(self, x: Array, out: Array | None = None) -> Array:

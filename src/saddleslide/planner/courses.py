@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,13 +66,13 @@ class Allowance:
         self._known = dict(plan.alternatives).get(ADAPTIVE) if plan.method in (INTERIOR, BUNDLE) else None
         self.limit = math.nan
 
-    def is_over(self, found: Result) -> bool:
-        if len(found.plans) > 1:
+    def is_over(self, plans: Sequence[Plan], history: Sequence[Moment], target: float) -> bool:
+        if len(plans) > 1:
             return False
         if math.isnan(self.limit):
             # Only now a relative target is known in absolute terms, which some predictions need.
-            self.limit = PATIENCE * (self._known or predict_adaptive(self._facts, found.target, self._costs).cost)
-        seen = [(weigh_calls(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
+            self.limit = PATIENCE * (self._known or predict_adaptive(self._facts, target, self._costs).cost)
+        seen = [(weigh_calls(row.calls.by_oracle, self._costs), row.gap) for row in history]
         cost, gap = seen[-1]
         before = [known for spent, known in seen if spent <= 0.5 * cost]
         still = bool(before) and cost > _TRIAL * self.limit and not gap <= _PROGRESS * before[-1]
@@ -106,14 +107,14 @@ class Race:
         # What costs of oracles leave out: of a step on f, or of a product alone.
         self._beside = (0.0, product_overhead(problem)) if simple else (STEP, 0.0)
 
-    def is_over(self, found: Result) -> bool:
-        if len(found.plans) > 1:
+    def is_over(self, plans: Sequence[Plan], history: Sequence[Moment], target: float) -> bool:
+        if len(plans) > 1:
             return False
-        last = found.history[-1]
-        spent, target = self._spent(last), found.target
+        last = history[-1]
+        spent = self._spent(last)
         if spent < _LEAST_OF_RIVAL * self._rival or last.gap <= target:
             return False
-        before = [row for row in found.history if row.step <= last.step // 2]
+        before = [row for row in history if row.step <= last.step // 2]
         if spent >= _MOST_OF_RIVAL * self._rival or not before:
             return spent >= _MOST_OF_RIVAL * self._rival
         if not (target > 0.0 and last.gap < before[-1].gap < math.inf):
@@ -146,7 +147,7 @@ class Accuracies:
     def __init__(self, problem: SaddleProblem) -> None:
         self._problem = problem
 
-    def is_over(self, found: Result) -> bool:
+    def is_over(self, plans: Sequence[Plan], history: Sequence[Moment], target: float) -> bool:
         return False
 
     def next_plan(self, found: Result, cut: bool) -> Plan | None:

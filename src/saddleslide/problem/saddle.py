@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
@@ -15,6 +16,7 @@ from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import list_declared_forms, rests_on_declaration
+from saddleslide.functions.searched import split_simple
 from saddleslide.functions.trust import is_own_class
 from saddleslide.operators.base import Mirrored, Operator
 from saddleslide.operators.explicit import as_operator
@@ -149,7 +151,17 @@ class SaddleProblem(Generic[Words]):
         parts = (("f", self.f), ("g", self.g), ("B", self.coupling), ("X", self.X), ("Y", self.Y))
         return tuple(f"{name}: {word}" for name, part in parts for word in part.stays_on_host(self.arrays))
 
-    @property
+    @cached_property
+    def f_parts(self) -> tuple[Function, Function]:
+        """F as a costly rest and a simple part with a proximal step on X."""
+        return split_simple(self.f, self.X)
+
+    @cached_property
+    def g_parts(self) -> tuple[Function, Function]:
+        """G as a costly rest and a simple part with a proximal step on Y."""
+        return split_simple(self.g, self.Y)
+
+    @cached_property
     def assumptions(self) -> str:
         """What certificates of this problem rest on beyond convexity, true gradients and a true adjoint; often nothing.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -66,8 +66,8 @@ class Subject(NamedTuple):
 class Course(Protocol):
     """What follows a plan that has come to its end: another method, a smaller accuracy, or nothing."""
 
-    def is_over(self, found: Result) -> bool:
-        """Whether a plan has had its chance, after a row of the history."""
+    def is_over(self, plans: Sequence[Plan], history: Sequence[Moment], target: float) -> bool:
+        """Whether the last of the plans has had its chance, after a row of the history; `target` is its gap."""
 
     def next_plan(self, found: Result, cut: bool) -> Plan | None:
         """The plan that goes on from the point of a result; `cut` says that `is_over` has ended its plan."""
@@ -481,7 +481,8 @@ class Run(RunState):
         _log.debug("step %d: %s, gap %.4g", step, self.history[-1].calls, gap)
         if self.watch.stops(lambda: self._result(Status.RUNNING)):
             return True
-        self.cut = self.course is not None and self.course.is_over(self._result(Status.RUNNING))
+        target = self.judge.target if self.past.point is None else self.past.target
+        self.cut = self.course is not None and self.course.is_over(self.plans, self.history, target)
         return self.cut
 
     def _result(self, status: Status) -> Result:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.searched import split_simple
 from saddleslide.methods.sliding.proximal import BlockNorms, is_direct, resolve
 from saddleslide.metrics.base import Metric
 from saddleslide.problem import SaddleProblem
@@ -76,8 +75,8 @@ def view_of(
     primal_dual: bool = False,
 ) -> View:  # fmt: skip
     """The view with the simple terms of the functions named, and norms of the blocks."""
-    f, f_simple = split_simple(problem.f, problem.X) if "f" in simple else (problem.f, Zero())
-    g, g_simple = split_simple(problem.g, problem.Y) if "g" in simple else (problem.g, Zero())
+    f, f_simple = problem.f_parts if "f" in simple else (problem.f, Zero())
+    g, g_simple = problem.g_parts if "g" in simple else (problem.g, Zero())
     if f is problem.f and g is problem.g:
         return View(problem, norms=norms, primal_dual=primal_dual)
     rest = SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
