@@ -134,7 +134,8 @@ def show_own_signature(
     if what != "class" or "*args" not in (signature or ""):
         return None
     own = inspect.signature(obj.__init__)
-    return str(own.replace(parameters=list(own.parameters.values())[1:], return_annotation=own.empty)), returned
+    bare = [parameter.replace(annotation=own.empty) for parameter in list(own.parameters.values())[1:]]
+    return str(own.replace(parameters=bare, return_annotation=own.empty)), returned
 
 
 def setup(app: Any) -> None:

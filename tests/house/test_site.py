@@ -38,9 +38,16 @@ def test_lines_beside_those_of_other_libraries_run():
             assert names["r"].success, statement
 
 
-def test_the_first_example_of_the_site_runs():
+def test_the_first_example_of_the_site_prints_what_the_page_says(capsys):
     names = {}
     exec(compile("".join(blocks("start.md", "python start")), "docs/start.md", "exec"), names)
+    (said,) = blocks("start.md", "text start")
+    printed = "\n".join(capsys.readouterr().out.splitlines()[: said.count("\n")]) + "\n"
+    number = r"\d+(?:\.\d+)?"
+    assert re.sub(number, "#", printed) == re.sub(number, "#", said)
+    # The last digits are the processor's.
+    told, found = ([float(digits) for digits in re.findall(number, text)] for text in (said, printed))
+    assert found == pytest.approx(told, rel=1e-2)
     assert names["result"].success and names["result"].x.shape == (32, 32)
 
 
