@@ -34,6 +34,7 @@ TABLE = {
     "hinge": (F.Hinge(), 6, lambda x: sum(max(0.0, 1.0 - t) for t in x)),
     "squared hinge": (F.SquaredHinge(), 6, lambda x: sum(max(0.0, 1.0 - t) ** 2 / 2 for t in x)),
     "quantile": (F.Quantile(0.7), 6, lambda x: sum(max(0.7 * t, -0.3 * t) for t in x)),
+    "positive part": (F.PositivePart(), 6, lambda x: sum(max(t, 0.0) for t in x)),
     "insensitive": (F.EpsilonInsensitive(0.5), 6, lambda x: sum(max(abs(t) - 0.5, 0.0) for t in x)),
     "log-sum-exp": (F.LogSumExp(), 6, lambda x: math.log(sum(math.exp(t) for t in x))),
     "huber": (F.Huber(0.5), 6, lambda x: sum(t * t if abs(t) < 0.5 else abs(t) - 0.25 for t in x)),

@@ -195,6 +195,9 @@ TRUSTED = {
             + 0.5 * cp.norm1(x)
         ),
     ),
+    "soft constraints, penalised by how far they are broken": _with(
+        20, lambda cp, a, x: _squares(cp, a, x) + 0.7 * cp.sum(cp.pos(a["G"] @ x + a["h"]))
+    ),
     "Huber regression": _with(20, lambda cp, a, x: cp.sum(cp.huber(a["A"] @ x - a["b"], 0.5))),
     "support vector regression": _with(
         20, lambda cp, a, x: cp.sum(cp.pos(cp.abs(a["A"] @ x - a["b"]) - 0.1)) + 0.5 * cp.sum_squares(x)

@@ -23,6 +23,7 @@ def _simple(cp, rng, m):
         (F.Quantile(q), lambda z: cp.sum(cp.maximum(q * z, (q - 1.0) * z))),
         (F.Hinge(), lambda z: cp.sum(cp.pos(1.0 - z))),
         (F.SquaredHinge(), lambda z: 0.5 * cp.sum_squares(cp.pos(1.0 - z))),
+        (F.PositivePart(), lambda z: cp.sum(cp.pos(z))),
         (F.EpsilonInsensitive(0.1), lambda z: cp.sum(cp.pos(cp.abs(z) - 0.1))),
         (F.Huber(1.0), lambda z: 0.5 * cp.sum(cp.huber(z, 1.0))),
         (F.Quadratic(0.5), lambda z: 0.25 * cp.sum_squares(z)),

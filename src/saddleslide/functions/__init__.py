@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from saddleslide.functions.indicator import Indicator
     from saddleslide.functions.inexact import Inexact
     from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
-    from saddleslide.functions.margins import EpsilonInsensitive, Hinge, Quantile, SquaredHinge
+    from saddleslide.functions.margins import EpsilonInsensitive, Hinge, PositivePart, Quantile, SquaredHinge
     from saddleslide.functions.minimum import tilted_minimum
     from saddleslide.functions.norms import L1, L2, L21, LInf, Max, Nuclear, PNorm
     from saddleslide.functions.parts import Partitioned, PartSum
@@ -34,9 +34,9 @@ __all__ = [
     "L1", "L2", "L21", "Blockwise", "Composed", "Conjugate", "Custom", "DirectSum", "Entropy", "EpsilonInsensitive",
     "Function", "Hinge", "Huber", "Indicator", "Inexact", "KullbackLeibler", "LInf", "LeastSquares", "Linear",
     "LogSumExp", "Logistic", "Max", "MiniBatch", "Noisy", "Nuclear", "PNorm", "PartSum", "Partitioned",
-    "PoissonTransmission", "Power", "Quadratic", "Quantile", "Sampled", "SampledParts", "Scaled", "SquaredHinge", "Sum",
-    "TiltedMinimum", "Translated", "Variance", "Zero", "estimate_smoothness", "from_callable", "from_jax", "from_odl",
-    "from_pyproximal", "from_torch", "has_prox", "prox", "tilted_minimum",
+    "PoissonTransmission", "PositivePart", "Power", "Quadratic", "Quantile", "Sampled", "SampledParts", "Scaled",
+    "SquaredHinge", "Sum", "TiltedMinimum", "Translated", "Variance", "Zero", "estimate_smoothness", "from_callable",
+    "from_jax", "from_odl", "from_pyproximal", "from_torch", "has_prox", "prox", "tilted_minimum",
 ]  # fmt: skip
 
 # Where each name lives. A module of the catalogue is read when one of its names is first asked for.
@@ -53,7 +53,7 @@ _HOMES = {
     "foreign": ("from_odl", "from_pyproximal"),
     "indicator": ("Indicator",),
     "losses": ("LeastSquares", "Logistic", "PoissonTransmission"),
-    "margins": ("EpsilonInsensitive", "Hinge", "Quantile", "SquaredHinge"),
+    "margins": ("EpsilonInsensitive", "Hinge", "PositivePart", "Quantile", "SquaredHinge"),
     "minimum": ("tilted_minimum",),
     "norms": ("L1", "L2", "L21", "LInf", "Max", "Nuclear", "PNorm"),
     "parts": ("PartSum", "Partitioned"),

@@ -112,8 +112,50 @@ class SquaredHinge(EntrySum):
         return Quadratic(1.0 / factor) + Linear(1.0), Box(-np.inf, 0.0, shape=shape)
 
 
+class Bent(Kinked):
+    """sum_i max(a z_i, b z_i) with the slopes a <= b, on the left of 0 and on its right."""
+
+    slopes: tuple[float, float]
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = np.multiply(np.greater(x, 0.0), self.slopes[1], out=out)
+        out += np.less(x, 0.0) * self.slopes[0]
+        return float(np.vdot(out, x)), out
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        moved: Array = np.maximum(center - step * self.slopes[1], np.minimum(center - step * self.slopes[0], 0.0))
+        return moved
+
+    def maximizer(self, y: Array) -> Array:
+        return np.where(y > self.slopes[1], np.inf, np.where(y < self.slopes[0], -np.inf, 0.0))
+
+    def conjugate_value(self, y: Array) -> float:
+        return 0.0 if is_between(y, *self.slopes) else math.inf
+
+    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
+        return Zero(), Box(factor * self.slopes[0], factor * self.slopes[1], shape=shape)
+
+
 @final
-class Quantile(Kinked):
+class PositivePart(Bent):
+    """sum_i max(z_i, 0): what inequalities z <= 0 are broken by, as a penalty; `Quantile(1.0)` by its usual name.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> h = ss.functions.PositivePart()
+    >>> h.value(np.array([2.0, -4.0])), h.prox(np.array([2.0, 0.5, -4.0]), 1.0)
+    (2.0, array([ 1.,  0., -4.]))
+    """
+
+    slopes = 0.0, 1.0
+
+    def __repr__(self) -> str:
+        return "PositivePart()"
+
+
+@final
+class Quantile(Bent):
     """sum_i max(q z_i, (q - 1) z_i): the pinball loss, whose sum over residuals z = b - a is least at the q-quantile a.
 
     Parameters
@@ -137,24 +179,6 @@ class Quantile(Kinked):
 
     def __repr__(self) -> str:
         return f"Quantile({self.q:g})"
-
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        out = np.multiply(np.greater(x, 0.0), self.slopes[1], out=out)
-        out += np.less(x, 0.0) * self.slopes[0]
-        return float(np.vdot(out, x)), out
-
-    def prox(self, center: Array, step: Array | float) -> Array:
-        moved: Array = np.maximum(center - step * self.slopes[1], np.minimum(center - step * self.slopes[0], 0.0))
-        return moved
-
-    def maximizer(self, y: Array) -> Array:
-        return np.where(y > self.slopes[1], np.inf, np.where(y < self.slopes[0], -np.inf, 0.0))
-
-    def conjugate_value(self, y: Array) -> float:
-        return 0.0 if is_between(y, *self.slopes) else math.inf
-
-    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
-        return Zero(), Box(factor * self.slopes[0], factor * self.slopes[1], shape=shape)
 
 
 @final
