@@ -96,6 +96,10 @@ CONSTRUCTORS = {
         lambda: Custom(gradient=3, smoothness=LIPSCHITZ),
         r"^Custom: gradient .*not callable; expected",
     ),
+    "prox of one argument": (
+        lambda: Custom(prox=lambda center: center, value=never),
+        r"^Custom: prox can not be called with center and step; expected a function \(center, step\)",
+    ),
     "smoothness a number": (
         lambda: Custom(gradient=never, smoothness=1.0),
         r"^Custom: smoothness is 1\.0; expected Holder",
@@ -121,6 +125,10 @@ CONSTRUCTORS = {
     "name of SciPy's": (
         lambda: ss.minimize(Linear([1.0]), maxiter=3),
         r"^minimize: maxiter is unknown; expected one of tol, .*max_steps, .*, over, dtype\.$",
+    ),
+    "interval as a set": (
+        lambda: ss.minimize(Huber(1.0), over=(0.0, 1.0)),
+        r"^minimize: over is tuple; expected a set of ss\.domains, such as ss\.domains\.Box\(0\.0, 1\.0",
     ),
     "no problem": (
         lambda: ss.solve(max_steps=3),

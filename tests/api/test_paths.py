@@ -91,6 +91,20 @@ def test_no_claim_rests_on_the_start():
     assert not cut.success and cut.lower <= cold.objective <= cut.upper
 
 
+@pytest.mark.parametrize("unit", [1.0, 1.0j])
+def test_an_array_is_a_first_x_of_minimize(unit):
+    """From the solution little is left to do."""
+    rng = np.random.default_rng(5)
+    A, b = rng.standard_normal((30, 12)), unit * rng.standard_normal(30)
+    objective = F.LeastSquares(A, b) + 2.0 * F.L1()
+    far = ss.minimize(objective, rtol=1e-6, method="adaptive")
+    near = ss.minimize(objective, rtol=1e-6, method="adaptive", start=far.x)
+    assert near.success and near.calls.f < far.calls.f
+    assert np.array_equal(near.x, ss.minimize(objective, rtol=1e-6, method="adaptive", start=far.x.copy()).x)
+    with pytest.raises(InputError, match="start: x"):
+        ss.minimize(objective, start=far.x[1:])
+
+
 def test_a_start_that_does_not_fit_is_projected_or_refused():
     def problem(weight, n=6):
         return ss.SaddleProblem(

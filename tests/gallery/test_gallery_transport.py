@@ -40,7 +40,8 @@ def solved(costs, source, target, regularisation, tol=1e-8):
 def test_without_regularisation_it_is_the_linear_program_of_highs(seed, shape):
     costs, source, target = instance(seed, shape)
     solution = solved(costs, source, target, 0.0)
-    minimum, _ = linear_program(costs.ravel(), sums_matrix(*shape), np.r_[source, target])
+    minimum, plan = linear_program(costs.ravel(), sums_matrix(*shape), np.r_[source, target])
+    assert solution.facts()["entries in use"] == (plan > 1e-3 * plan.max()).sum()
     assert solution.result.lower - 1e-10 <= minimum <= solution.cost + 1e-10
     assert solution.cost - minimum <= 2e-7
     # Potentials are feasible for the dual program and attain the minimum.

@@ -38,7 +38,7 @@ def minimize(
     dtype : float or complex, optional
         Numbers of x. When missing, x is complex where an operator, data or the set says so, and real otherwise.
     **options
-        All others are those of `ss.solve`.
+        All others are those of `ss.solve`; `start` may be an array, a first x.
 
     Returns
     -------
@@ -66,6 +66,8 @@ def minimize(
         raise InputError(f"minimize: {unknown[0]} is unknown; expected one of {', '.join(_NAMES)}, over, dtype.")
     stated = split_objective(objective, over, dtype)
     start = options.get("start")
+    if isinstance(start, np.ndarray):
+        start = options["start"] = (start, stated.problem.start()[1])
     if stated.is_complex and isinstance(start, tuple | list) and len(start) == 2 and np.iscomplexobj(start[0]):
         options["start"] = (to_real(start[0]), start[1])
     if "start" not in options and (known := stated.closed_minimiser()) is not None:

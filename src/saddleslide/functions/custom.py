@@ -153,6 +153,10 @@ class Custom(Declared):
         ]
         if gradient is None and sample is None and prox is None:
             complaints.append("gradient and prox are missing; expected at least one of them, functions of x.")
+        if callable(prox) and not _takes_two(prox):
+            complaints.append(
+                "prox can not be called with center and step; expected a function (center, step) -> point."
+            )
         if not (domain is None or isinstance(domain, Domain)):
             complaints.append(f"domain is {type(domain).__name__}; expected a set of ss.domains.")
         if not (smoothness is None or isinstance(smoothness, Holder)):
@@ -242,7 +246,7 @@ class Custom(Declared):
 
 def _check_sampling(sample: object, variance: Any, batch: Any) -> list[str]:
     complaints = []
-    if callable(sample) and not _takes_generator(sample):
+    if callable(sample) and not _takes_two(sample):
         complaints.append("sample can not be called with x and rng; expected a function (x, rng) -> gradient estimate.")
     if sample is not None and variance is None:
         complaints.append("variance is missing with sample; expected a bound on E|sample - gradient|^2, or 'estimate'.")
@@ -257,10 +261,10 @@ def _check_sampling(sample: object, variance: Any, batch: Any) -> list[str]:
     return complaints
 
 
-def _takes_generator(sample: Callable[..., Any]) -> bool:
-    """Whether `sample(x, rng)` is a possible call; some compiled functions do not say what they take."""
+def _takes_two(work: Callable[..., Any]) -> bool:
+    """Whether code can be called with two arguments; some compiled functions do not say what they take."""
     try:
-        signature = inspect.signature(sample)
+        signature = inspect.signature(work)
     except (TypeError, ValueError):
         return True
     try:

@@ -18,7 +18,7 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.entropies import Entropy
 from saddleslide.functions.entrywise import Power, Zero
 from saddleslide.gallery.restoration import as_positive
-from saddleslide.gallery.solution import Fact, ResultArray, Solution, Strategies, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, Strategies, count_used, keep_kind
 from saddleslide.operators.base import Operator
 from saddleslide.operators.explicit import as_operator
 from saddleslide.plots import STYLES
@@ -54,8 +54,8 @@ class GameSolution(Strategies):
 
     def facts(self) -> dict[str, Fact]:
         return super().facts() | {
-            "rows in use": _count_used(self.row),
-            "columns in use": _count_used(self.column),
+            "rows in use": count_used(self.row),
+            "columns in use": count_used(self.column),
         }
 
     def draw(self, figure: Any) -> None:
@@ -63,11 +63,6 @@ class GameSolution(Strategies):
             ax.bar(np.arange(strategy.size), strategy, color=style[0], width=0.85)
             ax.set(xlabel=name, ylabel="probability", title=f"strategy of the {name} player")
         figure.suptitle(self.title())
-
-
-def _count_used(strategy: Array) -> int:
-    """Actions that are played: what interior points leave of the others is small, and not 0."""
-    return int(np.count_nonzero(strategy > 1e-3 * strategy.max()))
 
 
 @keep_kind

@@ -115,6 +115,11 @@ P = ParamSpec("P")
 W = TypeVar("W")
 
 
+def count_used(weights: Array) -> int:
+    """Entries that carry weight: what interior points leave of the others is small, and not 0."""
+    return int(np.count_nonzero(weights > 1e-3 * weights.max()))
+
+
 def keep_kind(make: Callable[P, SaddleProblem[W]]) -> Callable[P, SaddleProblem[W]]:
     """The maker of a problem, with the kind of its arguments' arrays kept for the results."""
 

@@ -19,7 +19,7 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.entropies import Entropy
 from saddleslide.functions.entrywise import Linear
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, Solution, count_used, keep_kind
 from saddleslide.operators.structured import Marginals
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
@@ -104,7 +104,7 @@ class TransportSolution(Solution):
             "objective": self.objective,
             "minimum at least": self.result.lower,
             "marginal error before rounding": self.marginal_error,
-            "positive entries": int(np.count_nonzero(self.plan > 0.0)),
+            "entries in use": count_used(self.plan),
         }
 
     def arrays(self) -> dict[str, Array]:

@@ -145,7 +145,8 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
             "scaled by numbers, composed with @. ss.solve takes a SaddleProblem."
         )
     if not (over is None or isinstance(over, Domain)):
-        raise InputError(f"minimize: over is {type(over).__name__}; expected a set of ss.domains.")
+        example = "such as ss.domains.Box(0.0, 1.0, shape=(64, 64))"
+        raise InputError(f"minimize: over is {type(over).__name__}; expected a set of ss.domains, {example}.")
     pairs = objective.is_complex or (over is not None and over.is_complex)
     if dtype is not None and is_complex(dtype, "minimize") != pairs:
         if pairs:
