@@ -162,9 +162,9 @@ def test_minimisers_of_a_sum_over_blocks_stay_within_their_bound():
     g, Y = DirectSum(parts, [(3,), (2,)]), D.Product(*sets)
     # The first mean is smaller than a thousandth of the largest one: a wide bracket would leave the domain.
     c, change = -np.array([1e-4, 0.5, 4.0, 0.3, -0.2]), 4e-5
-    bound = minimiser_distance(g, c, Y, change, tilted_minimum(g, c, Y).point, 0.0, 0.0)
+    bound = minimiser_distance(g, c, Y, change, tilted_minimum(g, c, Y), 0.0)
     moved = [c + change * d / np.linalg.norm(d) for d in RNG.standard_normal((200, 5))]
     largest = max(np.linalg.norm(tilted_minimum(g, tilt, Y).point) for tilt in moved)
     assert largest <= bound < np.inf
     # Where a mean may be 0, nothing bounds them.
-    assert minimiser_distance(g, c, Y, 1e-3, c, 0.0, 0.0) == np.inf
+    assert minimiser_distance(g, c, Y, 1e-3, tilted_minimum(g, c, Y), 0.0) == np.inf

@@ -301,6 +301,22 @@ def test_sizes_with_a_closed_form():
     assert balls.squared_radius(np.array([[3.0, 0.0], [4.0, 0.0], [0.0, 0.0]])) == pytest.approx(36.0 + 4.0)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-90, 1e-160, 1e200])
+def test_the_support_of_group_balls_is_the_sum_of_norms(size):
+    """The sum is summed without the point where it is attained; that is made when it is asked for."""
+    c, balls = size * np.random.default_rng(5).standard_normal((3, 5000)), GroupBalls(0.7, axis=0, shape=(3, 5000))
+    c[:, 1:4] *= 1e-8
+    found = ss.functions.tilted_minimum(ss.functions.Zero(), c, balls)
+    norms = size * np.hypot.reduce(c / size, axis=0)
+    true = -math.fsum(mpmath.mpf(0.7) * mpmath.mpf(norm) for norm in norms)
+    assert found.lower <= true <= found.value + found.error
+    assert 0.0 < found.error <= 1e-10 * abs(true)
+    point, tilt = found.point, c.copy()
+    c[:] = 0.0
+    assert balls.violation(point) <= 1e-15 and found.point is point
+    assert np.vdot(tilt / size, point) == pytest.approx(true / size, rel=1e-12)
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.sampled_from(sorted(SETS)), vectors, vectors)
 def test_projections_are_firmly_nonexpansive(name, p, q):

@@ -33,7 +33,7 @@ from saddleslide.functions.parts import (
 from saddleslide.functions.remembered import Memory, Remembered
 from saddleslide.functions.roundings import EXACTLY, NO_ROUNDING, Errors, Rounding, inner_error, join, round_linear
 from saddleslide.functions.scaled import without_silent_noise
-from saddleslide.functions.searched import Tally, model_minimum, split_simple, wrong_slope_cost
+from saddleslide.functions.searched import Tally, TiltedMinimum, model_minimum, split_simple, wrong_slope_cost
 from saddleslide.functions.separable import SeparableForm, balance_size, form_beside
 from saddleslide.functions.trust import (
     certain_modulus,
@@ -97,9 +97,9 @@ def test_minima_and_what_bounds_them():
     assert careful_sum(np.array([1e16, 1.0, -1e16])) == (1.0, 0)
     f = F.LeastSquares(np.eye(2), [1.0, 2.0])
     assert [has_closed_minimum(part, BALL) for part in (f, F.Quadratic(1.0))] == [False, True]
-    line = D.FullSpace(1)
-    assert 1.0 < minimiser_distance(F.Power(nu=0.5), ONE, line, 1e-16, np.zeros(1), 0.0, 0.0) < 1.01
-    assert minimiser_distance(F.Linear(ONE), -ONE, line, 1e-16, np.zeros(1), 0.0, 0.0) == math.inf
+    line, here = D.FullSpace(1), TiltedMinimum(np.zeros(1), 0.0, 0.0, "")
+    assert 1.0 < minimiser_distance(F.Power(nu=0.5), ONE, line, 1e-16, here, 0.0) < 1.01
+    assert minimiser_distance(F.Linear(ONE), -ONE, line, 1e-16, here, 0.0) == math.inf
     assert wrong_slope_cost(0.5, way=2.0, distance=10.0, modulus=1.0) == 1.125
     bound, lost = model_minimum(1.0, ONE, np.zeros(1), 2.0, F.Zero(), line, Errors(0.0, 0.0))
     assert round(bound, 12) == 0.75 and lost < 1e-14

@@ -1,5 +1,6 @@
 """Primal-dual steps on a grid: compiled ones against their twins in NumPy, and accelerated ones against the book."""
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from saddleslide.arrays.base import moved_product
+from saddleslide.arrays.base import inner_product, length_of, moved_product
 from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
 from saddleslide.methods import grid_steps, restarted_primal_dual
@@ -138,10 +139,18 @@ def test_looks_come_when_the_target_is_expected_to_be_met():
     assert all(new.seen == 32 for new in learnt) and learnt[0].gap == 1.0
 
 
-def test_distances_are_those_of_whole_arrays():
-    rng = np.random.default_rng(3)
+def test_products_of_long_arrays_are_made_in_pieces_of_one_thread(monkeypatch):
+    rng, lengths, dot = np.random.default_rng(3), [], np.dot
+    monkeypatch.setattr(np, "dot", lambda a, b: (lengths.append(a.size), dot(a, b))[1])
     for size in (7, 40_000):
         a, b, c, d = rng.standard_normal((4, size))
-        expected = float((a - b) @ (c - d))
+        expected = float(np.sum((a - b) * (c - d)))
         assert moved_product(a, b, c, d) == pytest.approx(expected, rel=1e-12)
-        assert moved_product(a[::2], b[::2], c[::2], d[::2]) == pytest.approx(float((a - b)[::2] @ (c - d)[::2]))
+        assert moved_product(a[::2], b[::2], c[::2], d[::2]) == pytest.approx(np.sum((a - b)[::2] * (c - d)[::2]))
+        assert inner_product(a, b) == pytest.approx(math.fsum(a * b), rel=1e-12)
+        assert length_of(a[::2].reshape(-1, 1)) == pytest.approx(math.sqrt(math.fsum(a[::2] ** 2)), rel=1e-14)
+    # BLAS shares out products of more than 10,000 numbers over threads.
+    assert max(lengths) <= 10_000
+    with np.errstate(all="raise"):
+        # As of a product of vectors, nothing is said of what overflows.
+        assert length_of(np.full(20_000, 1e200)) == inner_product(np.full(20_000, np.inf), np.ones(20_000)) == math.inf

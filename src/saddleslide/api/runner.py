@@ -15,6 +15,7 @@ import numpy as np
 
 from saddleslide import runs
 from saddleslide.api.starts import take_start
+from saddleslide.arrays.base import keep_memory
 from saddleslide.arrays.kinds import NUMPY, traffic
 from saddleslide.certificates.books import count_aside
 from saddleslide.certificates.candidate import Split
@@ -127,6 +128,7 @@ def hold_to_limits(
     problem: SaddleProblem, start: Any, control: Control, goal: Target, work: Callable[[], Result]
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
+    keep_memory(problem.X.size + problem.Y.size)
     clock, before = control.clock, traffic()
     with count_aside(problem, control.books):
         try:

@@ -15,8 +15,10 @@ from saddleslide.errors import InputError
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Shape: TypeAlias = tuple[int, ...]
-# Entries of a large array that are worked on at a time.
-_PIECE = 2**14
+# Entries of a large array that are worked on at a time: few enough for BLAS to keep to one thread.
+_PIECE = 2**13
+# A problem of so many numbers has large arrays; and the largest one from whose release the C library learns.
+_LARGE, _MOST_LEARNT = 2**16, 2**22 - 2**10
 
 
 def as_shape(value: Any, name: str) -> Shape:
@@ -172,13 +174,40 @@ def zeros(shape: Shape | int, near: Array) -> Array:
     return cast(Array, near.new(shape) if isinstance(near, Remote) else np.zeros(shape))
 
 
+def inner_product(a: Array, b: Array) -> float:
+    """<a, b>, in pieces where it is long: threads meet late on a busy machine, and how many they are changes bits."""
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size == b.size > _PIECE):
+        return float(np.vdot(a, b))
+    a, b, whole = a.reshape(-1), b.reshape(-1), a.size // _PIECE * _PIECE
+    # Unlike products of vectors, those of stacks say what overflows.
+    with np.errstate(over="ignore", invalid="ignore"):
+        pieces = np.matmul(a[:whole].reshape(-1, 1, _PIECE), b[:whole].reshape(-1, _PIECE, 1))
+        return float(pieces.sum() + np.dot(a[whole:], b[whole:]))
+
+
+def length_of(v: Array) -> float:
+    """|v|."""
+    is_long = isinstance(v, np.ndarray) and v.size > _PIECE
+    return math.sqrt(inner_product(v, v)) if is_long else float(np.linalg.norm(v))
+
+
 def moved_product(a: Array, b: Array, c: Array, d: Array) -> float:
     """<a - b, c - d> without an array of that size: large ones take longer to come by than to fill."""
     if not all(isinstance(v, np.ndarray) and v.flags.c_contiguous and v.size > _PIECE for v in (a, b, c, d)):
-        return float(np.vdot(a - b, c - d))
+        return inner_product(a - b, c - d)
     a, b, c, d = (v.reshape(-1) for v in (a, b, c, d))
     pieces = [slice(k, k + _PIECE) for k in range(0, a.size, _PIECE)]
-    return math.fsum(float(np.vdot(a[k] - b[k], c[k] - d[k])) for k in pieces)
+    return math.fsum(float(np.dot(a[k] - b[k], c[k] - d[k])) for k in pieces)
+
+
+def keep_memory(size: int) -> None:
+    """Before work on arrays of so many numbers: memory of large ones that are released stays with the process.
+
+    The C library of Linux hands it back and takes it anew, page by page, which takes longer than to fill it. From the
+    release of one block of just below 32 MB, whose pages nobody has touched, it learns to keep twice as much.
+    """
+    if size >= _LARGE:
+        np.empty(_MOST_LEARNT)
 
 
 def on_host(array: Array) -> bool:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-import numpy as np
-
+from saddleslide.arrays.base import inner_product, length_of
 from saddleslide.arrays.state import State
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 
@@ -36,7 +35,7 @@ class Linearisation:
     @cached_property
     def sizes(self) -> tuple[float, float]:
         """Norms of the point and of the gradient, computed once: later linearisations are compared with this one."""
-        return float(np.linalg.norm(self.point)), float(np.linalg.norm(self.gradient))
+        return length_of(self.point), length_of(self.gradient)
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Column(State):
     @classmethod
     def of(cls, point: Array, total: float, image: Array, known: Linearisation, error: float, made: Errors) -> Self:
         """From a value with its error, a product and a linearisation with its errors."""
-        inner = float(np.vdot(known.gradient, known.point))
+        inner = inner_product(known.gradient, known.point)
         size, slope = known.sizes
         lost = made.value + made.gradient * size + (inner_error(point.size) + FEW) * size * slope + FEW * abs(inner)
         lost += FEW * abs(known.value)

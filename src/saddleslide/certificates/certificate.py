@@ -8,13 +8,13 @@ rounding and a wrong adjoint can have done to them is given away.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, as_real, coarseness
+from saddleslide.arrays.base import Array, as_real, coarseness, length_of
 from saddleslide.arrays.kinds import Remote
 from saddleslide.certificates.guards import CONVEXITY, check_inner_adjoints, check_pair, known_mismatch
 from saddleslide.certificates.verdict import Certificate
@@ -91,8 +91,8 @@ def certify_counted(
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
     wrong_Bx, wrong_BTy = product_shift(B, x, Bx, mismatch), product_shift(B, y, BTy, mismatch)
-    errors = B.entry_errors(x, Bx) if mismatch == 0.0 else None
-    from_x = errors_at(problem.f, x, f).value + on_Y.margin(-Bx, wrong_Bx, above, errors)
+    from_x = errors_at(problem.f, x, f).value
+    from_x += on_Y.margin(-Bx, wrong_Bx, above, lambda: B.entry_errors(x, Bx) if mismatch == 0.0 else None)
     from_y = errors_at(problem.g, y, g).value + on_X.margin(BTy, wrong_BTy, below)
     upper, lower = f - above.lower + rounding + from_x, below.lower - g - rounding - from_y
     # A NaN anywhere must read as unknown, never as a small gap.
@@ -146,17 +146,21 @@ class Side:
         finally:
             oracles.add(self.name, tally.gradients)
 
-    def margin(self, tilt: Array, shift: float, found: TiltedMinimum, errors: Array | None = None) -> float:
+    def margin(
+        self,
+        tilt: Array,
+        shift: float,
+        found: TiltedMinimum,
+        entry_errors: Callable[[], Array | None] = lambda: None,
+    ) -> float:
         """What a tilt that is wrong by up to `shift` can do to the minimum, by the size of its minimisers.
 
-        `errors` bounds what every entry is wrong by, where that is known.
+        `entry_errors` bounds what every entry is wrong by, where that is known.
         """
         if shift == 0.0 or found.method == _UNKNOWN:
             return 0.0
-        margin = shift * minimiser_distance(
-            self.function, tilt, self.domain, shift, found.point, found.error, self.modulus
-        )
-        if errors is None or margin <= EXACT_ERROR * abs(found.value):
+        margin = shift * minimiser_distance(self.function, tilt, self.domain, shift, found, self.modulus)
+        if margin <= EXACT_ERROR * abs(found.value) or (errors := entry_errors()) is None:
             return margin
         return min(margin, entry_margin(self.function, tilt, self.domain, errors, found))
 
@@ -186,5 +190,5 @@ def _tightest(
 
 def product_shift(coupling: Operator, point: Array, product: Array, mismatch: float, term_size: float = 0.0) -> float:
     """A bound on what a product with B is wrong by; `term_size` is that of points whose products were added up."""
-    size = max(float(np.linalg.norm(point)), term_size)
-    return coupling.bound_rounding(size, float(np.linalg.norm(product))) + mismatch * size
+    size = max(length_of(point), term_size)
+    return coupling.bound_rounding(size, length_of(product)) + mismatch * size

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.functions.roundings import FEW
@@ -66,7 +66,7 @@ class Cuts(CutState):
         if last is None:
             return
         way = known.point - last.point
-        size = float(np.linalg.norm(way))
+        size = length_of(way)
         if _SAME * (1.0 + known.sizes[0]) < size < math.inf:
             self._keep(way / size, (known.gradient - last.gradient) / size, (self.last_error + before) / size)
 
@@ -81,8 +81,8 @@ class Cuts(CutState):
         """Inner products of directions and turns; only those of new directions are made."""
         count = len(self.ways)
         for k in range(len(self._bent), count):
-            bent = [float(np.vdot(way, self.turns[k])) for way in self.ways[: k + 1]]
-            turned = [float(np.vdot(turn, self.turns[k])) for turn in self.turns[: k + 1]]
+            bent = [inner_product(way, self.turns[k]) for way in self.ways[: k + 1]]
+            turned = [inner_product(turn, self.turns[k]) for turn in self.turns[: k + 1]]
             self._bent, self._turned = _border(self._bent, bent), _border(self._turned, turned)
         return self._bent, self._turned
 
@@ -91,10 +91,10 @@ class Cuts(CutState):
         if not self.ways:
             return None
         bent, turned = self._products()
-        along, across = (np.array([float(np.vdot(row, slope)) for row in rows]) for rows in (self.ways, self.turns))
+        along, across = (np.array([inner_product(row, slope) for row in rows]) for rows in (self.ways, self.turns))
         up = along - across / mu
         weights = self._solution(turned / mu - bent, up, mu)
-        return Peak(weights, 0.5 * float(weights @ up) - float(np.vdot(slope, slope)) / (2.0 * mu))
+        return Peak(weights, 0.5 * float(weights @ up) - inner_product(slope, slope) / (2.0 * mu))
 
     def peak_within(
         self, slope: Array, point: Array, mu: float, respond: Callable[[Array], tuple[Array, float]], clips: bool
@@ -118,8 +118,8 @@ class Cuts(CutState):
             v = z - tilt / mu
             s, last = respond(v)
             step = s - z
-            level = float(np.vdot(slope, move)) + 0.5 * float(weights @ bent @ weights) + last
-            return level + float(np.vdot(tilt, step)) + 0.5 * mu * float(np.vdot(step, step)), step, s == v
+            level = inner_product(slope, move) + 0.5 * float(weights @ bent @ weights) + last
+            return level + inner_product(tilt, step) + 0.5 * mu * inner_product(step, step), step, s == v
 
         weights = np.zeros(len(W))
         level, step, free = at(weights)
@@ -164,7 +164,7 @@ class Cuts(CutState):
 
 def _inner(rows: list[Array], others: list[Array]) -> Array:
     """Inner products, on the host wherever the arrays lie."""
-    return np.array([[float(np.vdot(row, other)) for other in others] for row in rows])
+    return np.array([[inner_product(row, other) for other in others] for row in rows])
 
 
 def _border(square: Array, row: list[float]) -> Array:

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, beside, read_only
+from saddleslide.arrays.base import Array, Shape, beside, inner_product, length_of, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains.base import Domain
@@ -57,11 +57,11 @@ def inconsistent(reason: str) -> RunEnded:
 
 def adjoint_complaint(coupling: Operator, x: Array, Bx: Array, y: Array, BTy: Array) -> str:
     """What is wrong with <Bx, y> = <x, B^T y>; empty where nothing is."""
-    first, second = float(np.vdot(Bx, y)), float(np.vdot(x, BTy))
-    sizes = float(np.linalg.norm(x)), float(np.linalg.norm(y))
+    first, second = inner_product(Bx, y), inner_product(x, BTy)
+    sizes = length_of(x), length_of(y)
     known = coupling.__dict__.get("norm")
     # Both products may be small by cancellation: rounding is relative to the norm of B, where that is known.
-    scale = max(float(np.linalg.norm(Bx)) * sizes[1], float(np.linalg.norm(BTy)) * sizes[0])
+    scale = max(length_of(Bx) * sizes[1], length_of(BTy) * sizes[0])
     scale = max(scale, known.upper * sizes[0] * sizes[1]) if known is not None else scale
     # Norms of points far below 1 may underflow where their products do not.
     scale = max(scale, abs(first), abs(second))
@@ -230,21 +230,21 @@ class PairGuard(GuardState):
         way = beside(around, np.random.default_rng(0).standard_normal(around.shape))
         steepest = 0.0
         for reach in _REACHES[:count]:
-            way = way / max(float(np.linalg.norm(way)), 1e-300)
+            way = way / max(length_of(way), 1e-300)
             new = look_at(self.domain.project(base.point + reach * size * way))
             if not np.isfinite(new.gradient).all():
                 return
             step, change = new.point - base.point, new.gradient - base.gradient
-            length = float(np.linalg.norm(step))
-            steepest = max(steepest, float(np.linalg.norm(change)) / length if length > 0.0 else 0.0)
+            length = length_of(step)
+            steepest = max(steepest, length_of(change) / length if length > 0.0 else 0.0)
             # Away from where it bends upwards: what is left of the way are directions that bend down, if there are any.
             turned = step - change / steepest if steepest > 0.0 else step
-            way = turned if float(np.linalg.norm(turned)) > _ROUNDING * length else way
+            way = turned if length_of(turned) > _ROUNDING * length else way
 
     def _complaint(self, old: Linearisation, new: Linearisation) -> str:
         """What a convex function as declared can not do between two points; empty where nothing is wrong."""
         way = new.point - old.point
-        square = float(np.vdot(way, way))
+        square = inner_product(way, way)
         length = math.sqrt(square)
         if length <= _SAME * (old.sizes[0] + new.sizes[0]) and read_rounding(self.function).own > 0.0:
             # Between points that differ in their last digits, gradients of own code may differ by anything.
@@ -255,23 +255,23 @@ class PairGuard(GuardState):
         modulus = self._modulus if inside else 0.0
         turned = (sum(error.gradient for error in errors) + self._single(old, new, length)) * length
         # Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding.
-        least, curvature = modulus * square, float(np.vdot(new.gradient - old.gradient, way))
-        allowed = CONVEXITY * ((old.sizes[1] + new.sizes[1]) * float(np.linalg.norm(way)) + least) + turned
+        least, curvature = modulus * square, inner_product(new.gradient - old.gradient, way)
+        allowed = CONVEXITY * ((old.sizes[1] + new.sizes[1]) * length_of(way) + least) + turned
         # A (delta, L)-oracle may turn back by so much.
         allowed += 2.0 * self.function.inexactness
         complaint = self._bent(modulus if least > 0.0 else 0.0, least - curvature, allowed)
         if complaint or not (math.isfinite(old.value) and math.isfinite(new.value)):
             return complaint
-        slopes = float(np.vdot(old.gradient, way)), float(np.vdot(new.gradient, way))
+        slopes = inner_product(old.gradient, way), inner_product(new.gradient, way)
         reach = np.abs(old.point) + np.abs(new.point)
         # What rounding of the points does to values where these and the gradients vanish, as of an exact fit.
         rounding = _TINY
         if self._smoothness is not None:
             nu, H = self._smoothness.nu, self._smoothness.H
-            rounding = _TINY + float(H * (_ROUNDING * float(np.linalg.norm(reach))) ** (1.0 + nu))
+            rounding = _TINY + float(H * (_ROUNDING * length_of(reach)) ** (1.0 + nu))
         rounding = rounding + sum(error.value for error in errors) + turned
         for known, rest in ((old, new.value - old.value - slopes[0]), (new, old.value - new.value + slopes[1])):
-            size = abs(old.value) + abs(new.value) + float(np.vdot(np.abs(known.gradient), reach))
+            size = abs(old.value) + abs(new.value) + inner_product(np.abs(known.gradient), reach)
             least = 0.5 * modulus * square
             complaint = self._bent(modulus, least - rest, CONVEXITY * (size + least) + rounding)
             complaint = complaint or (self._rough(rest, square, CONVEXITY * size + rounding) if inside else "")
@@ -297,7 +297,7 @@ class PairGuard(GuardState):
 
     def _single(self, old: Linearisation, new: Linearisation, length: float) -> float:
         """What rounding to single precision does to gradients near a minimum: the curvature shows their terms."""
-        reach, turn = old.sizes[0] + new.sizes[0], float(np.linalg.norm(new.gradient - old.gradient))
+        reach, turn = old.sizes[0] + new.sizes[0], length_of(new.gradient - old.gradient)
         if _FAR * reach < length < math.inf and turn < math.inf:
             self.steepest = max(self.steepest, turn / length)
         return 4.0 * _ROUNDING * self.steepest * reach
@@ -358,8 +358,8 @@ def check_own_steps(oracles: Oracles) -> None:
                         )
                 # A longer step whose center lies as much farther ends at the same point: its subgradient is the same.
                 again = function.prox(read_only(point + _LONGER * (center - point)), _LONGER * step)
-                missed, length = (float(np.linalg.norm(part)) for part in (again - point, center))
-                if missed > _INEXACT * (length + float(np.linalg.norm(point))):
+                missed, length = (length_of(part) for part in (again - point, center))
+                if missed > _INEXACT * (length + length_of(point)):
                     raise inconsistent(
                         f"{guard.said}: the steps of lengths {step:g} and {_LONGER * step:g} that belong to one "
                         f"subgradient end {missed:.3g} apart; expected the same point, as of a convex function "
@@ -368,7 +368,7 @@ def check_own_steps(oracles: Oracles) -> None:
                 # Back towards the center the function rises at least as its subgradient says: a projection on too small
                 # a set is told from that.
                 ahead = known.point + _AHEAD * (center - point)
-                rise, size = _AHEAD * float(np.vdot(known.gradient, center - point)), abs(known.value)
+                rise, size = _AHEAD * inner_product(known.gradient, center - point), abs(known.value)
                 found = value_at(ahead)
                 if math.isfinite(size) and found - known.value < rise - CONVEXITY * (size + abs(found) + rise) - _TINY:
                     raise inconsistent(

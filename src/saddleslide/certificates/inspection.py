@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, read_only
+from saddleslide.arrays.base import Array, inner_product, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import Side, product_shift, sides_of
@@ -94,7 +94,9 @@ class Questions(QuestionsState):
     def best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
         """The minimum of g(y) - <y, Bx>, whose lower bound is an upper one of the best value over Y."""
         found = self.minimum(self.g, -Bx, self.response, accuracy, most)
-        self.response = self.response if found is None else found.point
+        if found is not None and not self.g.function.linear:
+            # Where the next search begins.
+            self.response = found.point
         return found
 
     def product_error(self, point: Array, product: Array, term_size: float = 0.0) -> float:
@@ -123,7 +125,7 @@ class Inspection:
         candidate, split = self.candidate, self.asked.split
         simple, error = value_aside(split.f_simple, self.x), candidate.error
         if error is None:
-            error = errors_at(split.f_rest, self.x, candidate.value).value
+            error = 0.0 if isinstance(split.f_rest, Zero) else errors_at(split.f_rest, self.x, candidate.value).value
         error += errors_at(split.f_simple, self.x, simple).value
         return candidate.value + simple, error + FEW * (abs(candidate.value) + abs(simple))
 
@@ -147,7 +149,6 @@ class Inspection:
         term_size = self.candidate.term_size if self.candidate.Bx is not None else 0.0
         return self.asked.product_error(self.x, self.Bx, term_size)
 
-    @property
     def Bx_errors(self) -> Array | None:
         """What every entry of Bx may be wrong by, where that is known of a product that was made at x itself."""
         if self.asked.mismatch > 0.0 or (self.candidate.Bx is not None and self.candidate.term_size > 0.0):
@@ -180,7 +181,7 @@ class Inspection:
     @cached_property
     def coupled(self) -> float:
         """<y, Bx>."""
-        return float(np.vdot(self.y, self.Bx))
+        return inner_product(self.y, self.Bx)
 
     @cached_property
     def f_known(self) -> Linearisation | None:

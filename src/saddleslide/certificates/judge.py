@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from saddleslide import certificates
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.certificates.bounds import Bounds
 from saddleslide.certificates.candidate import Candidate, HullState, Split
@@ -378,10 +378,13 @@ class Judge(JudgeState):
 
     def _is_feasible(self, candidate: Candidate) -> bool:
         """A bound at an infeasible point is no bound."""
-        return all(
-            domain.violation(point) <= _FEASIBILITY * (1.0 + float(np.max(np.abs(point), initial=0.0)))
-            for point, domain in ((candidate.x, self.problem.X), (candidate.y, self.problem.Y))
-        )
+        for point, domain in ((candidate.x, self.problem.X), (candidate.y, self.problem.Y)):
+            excess = domain.violation(point)
+            # The size of a point takes a pass over it, and decides seldom.
+            allowed = _FEASIBILITY
+            if not excess <= allowed and not excess <= allowed * (1.0 + float(np.max(np.abs(point), initial=0.0))):
+                return False
+        return True
 
     def _is_hopeless(self, candidate: Candidate) -> bool:
         """Whether the bound at this y is expected too far below all upper ones, F at this point included.
@@ -420,7 +423,7 @@ class Judge(JudgeState):
         pull = asked.oracles.adjoint(y)
         found = tilted_minimum(asked.split.f_simple, slope + pull, X)
         g_value = asked.value_of("g", y)
-        sizes = float(np.linalg.norm(slope)) + float(np.linalg.norm(pull))
+        sizes = length_of(slope) + length_of(pull)
         shift = asked.product_error(y, pull) + FEW * sizes
         margin = errors_at(self.problem.g, y, g_value).value + shift * X.radius_at_zero
         terms = abs(constant) + abs(found.lower) + abs(g_value)
@@ -431,7 +434,7 @@ class Judge(JudgeState):
         """The same of g: the best response to x is known no worse than that of the model."""
         Y = self.problem.Y
         found = tilted_minimum(self.asked.split.g_simple, slope - at.Bx, Y)
-        sizes = float(np.linalg.norm(slope)) + float(np.linalg.norm(at.Bx))
+        sizes = length_of(slope) + length_of(at.Bx)
         margin = at.error + (at.Bx_error + FEW * sizes) * Y.radius_at_zero
         terms = abs(at.value) + abs(constant) + abs(found.lower)
         self.accept_upper(at.value - constant - found.lower, at, margin, terms, found.rounding)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, read_only
+from saddleslide.arrays.base import Array, length_of, read_only
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.certificate import EPS
 from saddleslide.certificates.rays import seek
@@ -179,7 +179,7 @@ class Nearby(Around):
             )
             moved, sizes = point - self._start[block], []
             for part, own, longest in zip(self.blocks[block], slopes[block], self._diameters[block], strict=True):
-                size = max(float(np.linalg.norm(part.of(point))), float(np.linalg.norm(part.of(moved))))
+                size = max(length_of(part.of(point)), length_of(part.of(moved)))
                 # How far a first step would go, and what the other block asks for.
                 size = max(size, own / steep if 0.0 < steep < math.inf else 0.0)
                 for other, beyond in others:
@@ -241,7 +241,7 @@ class Nearby(Around):
             return [slope or math.inf for slope in slopes or (0.0,) * len(blocks)]
         for part, block in zip(parts, blocks, strict=True):
             if part.linear and not runs_own_code(part):
-                found.append(float(np.linalg.norm(part.gradient(block.of(point)))) or math.inf)
+                found.append(length_of(part.gradient(block.of(point))) or math.inf)
             else:
                 is_scaled = block.domain.bounded or certain_modulus(part, block.domain) > 0.0
                 found.append(math.inf if is_scaled else 0.0)
@@ -288,7 +288,7 @@ def _is_constant(side: Side) -> bool:
 
 
 def _norms(point: Array, blocks: tuple[Block, ...]) -> tuple[float, ...]:
-    return tuple(float(np.linalg.norm(block.of(point))) for block in blocks)
+    return tuple(length_of(block.of(point)) for block in blocks)
 
 
 def _fill(blocks: tuple[tuple[Block, ...], tuple[Block, ...]], value: float) -> Lengths:

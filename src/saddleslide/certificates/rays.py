@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.certificates.certificate import Side
 from saddleslide.certificates.within import Block, least_in_blocks
 from saddleslide.domains.base import Domain
@@ -98,7 +98,7 @@ def _exclude(
     for direction, expected in (*ways, *misses):
         along = domain.recession(direction)
         ray, slope, size = recession_of(function, along)
-        length = float(np.linalg.norm(ray))
+        length = length_of(ray)
         if not 0.0 < length < math.inf or not (
             np.array_equal(ray, along) or np.array_equal(domain.recession(ray), ray)
         ):
@@ -111,7 +111,7 @@ def _exclude(
                 continue
         ray = ray / length
         tilt = adjoint(ray)
-        error = asked.product_error(ray, tilt) + FEW * float(np.linalg.norm(tilt))
+        error = asked.product_error(ray, tilt) + FEW * length_of(tilt)
         for points in wanted:
             if separates(tilt, level, error, points):
                 return points
@@ -133,8 +133,8 @@ def separates(tilt: Array, level: float, error: float, points: Near | Domain) ->
     """
     if isinstance(points, Near):
         center, radii, blocks = points
-        base, here = float(np.vdot(tilt, center)), float(np.linalg.norm(center))
-        size = float(np.linalg.norm(tilt)) * (here + math.hypot(*radii))
+        base, here = inner_product(tilt, center), length_of(center)
+        size = length_of(tilt) * (here + math.hypot(*radii))
         made, free = Errors(FEW * size, error), (math.nan,) * len(blocks)
         least, _, _ = least_in_blocks(base, tilt, center, radii, Zero(), blocks, made, free)
         return least - level > _MARGIN * (abs(base) + abs(level)) + error * here
@@ -150,4 +150,4 @@ def separates(tilt: Array, level: float, error: float, points: Near | Domain) ->
 
 def excludes(A: Operator, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
     """Whether <direction, A x - b> is positive on all of X, so that no x of it has A x = b; pull = A^T direction."""
-    return separates(pull, float(np.vdot(direction, b)), A.product_error * float(np.linalg.norm(direction)), X)
+    return separates(pull, inner_product(direction, b), A.product_error * length_of(direction), X)

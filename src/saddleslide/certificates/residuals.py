@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.cuts import Cuts, Peak
@@ -99,12 +99,12 @@ class ResidualBound(ResidualState):
         """The best bound that `known` and its predecessors give, less a margin for rounding."""
         before, self.before = self.before, known if self._own > 0.0 else None
         if before is not None:
-            way = float(np.linalg.norm(known.point - before.point))
-            turn = float(np.linalg.norm(known.gradient - before.gradient))
+            way = length_of(known.point - before.point)
+            turn = length_of(known.gradient - before.gradient)
             if way > 1e-6 * (known.sizes[0] + before.sizes[0]) and turn < math.inf:
                 self.curvature = max(self.curvature, turn / way)
         residual = known.gradient + pull
-        base = known.value + float(np.vdot(pull, known.point))
+        base = known.value + inner_product(pull, known.point)
         made = self._made(known, pull, error)
         bound, self.margin = self._minimise_linearised(base, residual, known.point, made)
         factor = self._factor(residual)
@@ -136,7 +136,7 @@ class ResidualBound(ResidualState):
 
     def expect(self, pull: Array, known: Linearisation) -> tuple[float, float]:
         """h(p) + <pull, p> at the point of a gradient, and where the bound of `minimum` would lie but for rounding."""
-        residual, base = known.gradient + pull, known.value + float(np.vdot(pull, known.point))
+        residual, base = known.gradient + pull, known.value + inner_product(pull, known.point)
         # A first direction takes a look.
         peak = self._peak(residual, known, pull)
         return base, base if peak is None else base + peak.level
@@ -163,10 +163,10 @@ class ResidualBound(ResidualState):
     def model_at(self, pull: Array, known: Linearisation, center: Array, error: float) -> tuple[float, Array, Errors]:
         """The costly part with the pull is at least base + <slope, x - center>: base, slope, and their rounding."""
         made, way = self._made(known, pull, error), center - known.point
-        base = known.value + float(np.vdot(known.gradient, way)) + float(np.vdot(pull, center))
+        base = known.value + inner_product(known.gradient, way) + inner_product(pull, center)
         # The value is moved from the point of the gradient to the center.
-        moved, size = float(np.linalg.norm(way)), float(np.linalg.norm(center))
-        slope, pulled = known.sizes[1], float(np.linalg.norm(pull))
+        moved, size = length_of(way), length_of(center)
+        slope, pulled = known.sizes[1], length_of(pull)
         inner = (inner_error(center.size) + FEW) * (slope * (moved + FEW * size) + pulled * size)
         lost = Errors(made.value + made.gradient * moved + error * size + inner, made.gradient)
         return base, known.gradient + pull, lost
@@ -188,7 +188,7 @@ class ResidualBound(ResidualState):
 
     def _made(self, known: Linearisation, pull: Array, error: float) -> Errors:
         """What rounding can have done to value and slope at a point; they may be what is left of large terms."""
-        (size, slope), pulled, own = known.sizes, float(np.linalg.norm(pull)), self.errors(known)
+        (size, slope), pulled, own = known.sizes, length_of(pull), self.errors(known)
         inner = (inner_error(known.point.size) + FEW) * (slope + pulled) * size
         return Errors(
             own.value + FEW * abs(known.value) + inner + error * size, own.gradient + FEW * (slope + pulled) + error
@@ -213,7 +213,7 @@ class ResidualBound(ResidualState):
         """The same for the worst of the columns that a method remembers."""
         if self._own == 0.0:
             return Errors(0.0, 0.0)
-        sizes = [float(np.linalg.norm(column.point)) for column in columns]
+        sizes = [length_of(column.point) for column in columns]
         return self._own_errors(max(abs(column.total) for column in columns), max(sizes))
 
     def simple_value(self, x: Array) -> float:
@@ -231,9 +231,9 @@ class ResidualBound(ResidualState):
             return -math.inf, 0.0
         found = tilted_minimum(self.simple, slope, self.domain)
         distance = self.domain.radius(point) if self.domain.bounded else math.inf
-        way, curved = float(np.linalg.norm(found.point - point)), certain_modulus(self.simple, self.domain)
+        way, curved = length_of(found.point - point), certain_modulus(self.simple, self.domain)
         lost = made.value + wrong_slope_cost(made.gradient, way, distance, curved)
-        return base - float(np.vdot(slope, point)) + found.lower - lost, lost + found.rounding
+        return base - inner_product(slope, point) + found.lower - lost, lost + found.rounding
 
     def _solve_residual(
         self, factor: Factor, base: float, slope: Array, point: Array, made: Errors
@@ -241,10 +241,10 @@ class ResidualBound(ResidualState):
         """The minimum over the whole space by a factor of the Hessian, and what rounding took of it."""
         value = self.simple_value(point)
         turn = self.simple.gradient(point)
-        errors = errors_at(self.simple, point, value, float(np.linalg.norm(turn)))
+        errors = errors_at(self.simple, point, value, length_of(turn))
         slope = slope + turn
         form, mu = factor.inverse_form(slope, self._shift), self.modulus + certain_modulus(self.simple, self.domain)
-        wrong = made.gradient + errors.gradient + FEW * float(np.linalg.norm(slope))
+        wrong = made.gradient + errors.gradient + FEW * length_of(slope)
         # <r, M^-1 d> <= |M^-1/2 r| |d| / sqrt(mu) for a slope that is wrong by d.
         lost = made.value + errors.value + wrong * math.sqrt(max(form, 0.0) / mu) + wrong * wrong / (2.0 * mu)
         lost += FEW * (abs(base) + abs(value) + form)
@@ -255,12 +255,12 @@ class ResidualBound(ResidualState):
     ) -> tuple[float, float]:
         """The bound at a combination of old points: gradients of a quadratic are affine, its modulus is global."""
         move, turn, wrong = self.cuts.at(peak.weights)
-        steep, length, turned = (float(np.linalg.norm(part)) for part in (slope, move, turn))
+        steep, length, turned = (length_of(part) for part in (slope, move, turn))
         lost = made.value + (made.gradient + 0.5 * wrong) * length
         lost += (inner_error(point.size) + FEW) * (steep + 0.5 * turned) * length
         # The point itself is rounded, and the slope with it.
-        lost += FEW * (steep + turned) * (float(np.linalg.norm(point)) + length)
+        lost += FEW * (steep + turned) * (length_of(point) + length)
         there = Errors(lost, wrong + made.gradient + FEW * (steep + turned))
-        value = base + float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn))
+        value = base + inner_product(slope, move) + 0.5 * inner_product(move, turn)
         domain = FullSpace(point.shape) if self._is_free else self.domain
         return model_minimum(value, slope + turn, point + move, self.modulus, self.simple, domain, there)

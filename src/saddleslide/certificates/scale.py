@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, inner_product
 from saddleslide.arrays.state import State
 from saddleslide.functions.lifted import rough_curvature
 from saddleslide.functions.separable import prox
@@ -58,9 +58,9 @@ class Scale(State):
         if found is not None and np.array_equal(found.point, y):
             # Where no curvature is known the first gradients may go into finding a step.
             found = asked.best_response(Bx, 0.0, _MORE_GRADIENTS)
-        self.below = value + float(np.vdot(self.pull, x))
+        self.below = value + inner_product(self.pull, x)
         if found is not None and np.isfinite(found.point).all():
-            reply = float(np.vdot(found.point, Bx)) - asked.value_of("g", found.point)
+            reply = inner_product(found.point, Bx) - asked.value_of("g", found.point)
             self.above = value + reply + asked.value_of("g", y)
         else:
             size = abs(self.below - asked.value_of("g", y))
@@ -70,7 +70,7 @@ class Scale(State):
 
     def value_at(self, value: float, x: Array) -> float:
         """f(x) + <B^T y_0, x>."""
-        return math.inf if self.pull is None else value + float(np.vdot(self.pull, x))
+        return math.inf if self.pull is None else value + inner_product(self.pull, x)
 
     def note(self, asked: Questions, value: float, x: Array, is_bounded: bool) -> None:
         """Hear of a value of F(., y_0), which has a minimum where it `is_bounded`."""
@@ -91,7 +91,7 @@ class Scale(State):
         L = 1.0 if L is None else max(L, 1e-300)
         for _ in range(20):
             step = prox(split.f_simple, x - slope / L, L, X)
-            self.below = min(self.below, asked.value_of("f", step) + float(np.vdot(pull, step)))
+            self.below = min(self.below, asked.value_of("f", step) + inner_product(pull, step))
             if self.gap > 0.0 or np.array_equal(step, x):
                 return
             L *= 8.0

@@ -18,9 +18,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
-
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.functions.base import Function
@@ -138,12 +136,12 @@ def least_within(
     is as long as the radius.
     """
     base, slope, simple, made = _without_linear(base, slope, center, simple, made)
-    size, inner = float(np.linalg.norm(slope)), inner_error(center.size) + FEW
+    size, inner = length_of(slope), inner_error(center.size) + FEW
     if isinstance(simple, Zero) and isinstance(domain, FullSpace):
         fall = (size + made.gradient) * radius
         margin = made.value + made.gradient * radius + inner * fall
         return Least(base - fall - inner * fall - made.value, margin, size / radius if radius > 0.0 else math.inf)
-    here = float(np.linalg.norm(center))
+    here = length_of(center)
     # A projection is as accurate as the point that it is of; entries that are clipped are exact.
     is_clipped = all(isinstance(part, Box | FullSpace) for part in domain.blocks)
     # Eigenvalues and singular values are off by more units of rounding than sums are.
@@ -152,17 +150,17 @@ def least_within(
     best = Least(-math.inf, 0.0, tau)
     if not 0.0 < tau < math.inf:
         # Where a free step is as long as the radius; at a minimum any weight that costs nothing beside rounding.
-        steep = float(np.linalg.norm(slope + finite_slope(simple, center, domain)))
+        steep = length_of(slope + finite_slope(simple, center, domain))
         tau = max(steep / radius, FEW * abs(base) / radius**2, 1e-200)
     # One that suited another slope may leave the range of numbers with this one, as at a kink, where any weight suits.
     tau = max(tau, FEW * size / radius) if radius > 0.0 else tau
     for _ in range(_STEPS):
         x = prox(simple, center - slope / tau, tau, domain)
         step = x - center
-        way, last = float(np.linalg.norm(step)), value_aside(simple, x)
+        way, last = length_of(step), value_aside(simple, x)
         # The terms of the Lagrangian and what each may be off by; beside the minimiser the model rises by its slope.
-        found = base + float(np.vdot(slope, step)) + last + 0.5 * tau * (way * way - radius * radius)
-        far = float(np.linalg.norm(x)) + here + coarse * size / tau
+        found = base + inner_product(slope, step) + last + 0.5 * tau * (way * way - radius * radius)
+        far = length_of(x) + here + coarse * size / tau
         beside = FEW * (size + tau * way) * far
         terms = size * way + abs(last) + tau * (way * way + radius * radius)
         margin = (
@@ -202,6 +200,6 @@ def _without_linear(
     if not simple.linear or isinstance(simple, Zero):
         return base, slope, simple, made
     constant, tilt = value_aside(simple, center), simple.gradient(center)
-    lost = errors_at(simple, center, constant, float(np.linalg.norm(tilt)))
+    lost = errors_at(simple, center, constant, length_of(tilt))
     made = Errors(made.value + lost.value + FEW * (abs(base) + abs(constant)), made.gradient + lost.gradient)
     return base + constant, slope + tilt, Zero(), made

@@ -109,6 +109,13 @@ class Domain(Built, ABC):
         maximizer = self.maximizer(direction)
         return math.fsum((direction * np.where(direction == 0.0, 0.0, maximizer)).ravel().tolist())
 
+    def support_terms(self, direction: Array) -> tuple[Array, int] | None:
+        """Numbers >= 0 whose sum is the support function, and how many roundings are in each of them.
+
+        None where they are no cheaper than a maximizer, or squares vanish or overflow.
+        """
+        return None
+
     def recession(self, direction: Array) -> Array:
         """A direction along which the set has no end, as much as possible of the given one; 0 where there is none."""
         return zeros(self.shape, direction)

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, as_real, as_shape, frozen
+from saddleslide.arrays.base import Array, as_real, as_shape, frozen, length_of
 from saddleslide.domains.base import Domain, Unbounded, infinite
 from saddleslide.domains.program import Program
 from saddleslide.errors import InputError, raise_all
@@ -148,7 +148,7 @@ class Box(Domain):
     def _sizes(self) -> tuple[float, float]:
         # Every forecast asks for both, many times.
         largest = np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0)
-        return float(np.linalg.norm(self.upper - self.lower)), float(largest)
+        return length_of(self.upper - self.lower), float(largest)
 
     def recession(self, direction: Array) -> Array:
         endless = np.where(direction > 0.0, self.upper == np.inf, self.lower == -np.inf)

@@ -15,8 +15,9 @@ from saddleslide.domains.base import Domain
 from saddleslide.domains.simplices import nearest_weights
 from saddleslide.errors import InputError
 
-# No ball is smaller, so that nothing is divided by 0; and what has squares that are no longer exact.
-_TINY, _SMALL = 1e-300, 1e-140
+# No ball is smaller, so that nothing is divided by 0; what has squares that are no longer exact; and what is so large
+# that all norms beside it whose squares vanish are nothing.
+_TINY, _SMALL, _EXACT = 1e-300, 1e-140, 1e-100
 
 
 @final
@@ -184,6 +185,15 @@ class GroupBalls(Domain):
         # Groups inside keep their bits: r / r is 1. A ball that is a point has no such quotient.
         np.maximum(norms, np.maximum(radii, _TINY), out=norms)
         return self._scale_groups(point, np.divide(radii, norms, out=norms), out)
+
+    def support_terms(self, direction: Array) -> tuple[Array, int] | None:
+        if not isinstance(self.radii, float):
+            return None
+        norms = self.norms(direction)
+        if not _EXACT <= float(np.max(norms, initial=0.0)) < math.inf:
+            return None
+        norms *= self.radii
+        return norms.reshape(-1), self.size // max(self._groups, 1) + 2
 
     def maximizer(self, direction: Array) -> Array:
         norms = self.norms(direction)

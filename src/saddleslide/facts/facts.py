@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
 from saddleslide import facts
-from saddleslide.arrays.base import Array, as_number
+from saddleslide.arrays.base import Array, as_number, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.program import Program, lift_squares, program_of
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
@@ -244,9 +242,9 @@ class Facts:
             return sizes.radii
         f_free, g_free = (block.is_zero or (proximal and block.has_prox) for block in (self.f, self.g))
         F_x = oracles.free_gradient("f", x) if f_free else oracles.f_gradient(x)
-        f_slope = float(np.linalg.norm(F_x + oracles.adjoint(y) if y.any() else F_x))
+        f_slope = length_of(F_x + oracles.adjoint(y) if y.any() else F_x)
         F_y = oracles.free_gradient("g", y) if g_free else oracles.g_gradient(y)
-        g_slope = float(np.linalg.norm(F_y - oracles.forward(x) if x.any() else F_y))
+        g_slope = length_of(F_y - oracles.forward(x) if x.any() else F_y)
         return sizes.within((f_slope, g_slope))
 
     @property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from saddleslide import functions
-from saddleslide.arrays.base import Array, Shape, as_number
+from saddleslide.arrays.base import Array, Shape, as_number, length_of
 from saddleslide.arrays.kinds import Built, is_callers
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
@@ -180,7 +180,7 @@ class Function(Built, ABC):
 
     def term_size(self, x: Array) -> float:
         """The |x| of `rounding`, or what can stand for it: less where large entries meet small coefficients."""
-        return float(np.linalg.norm(x))
+        return length_of(x)
 
     def entrywise_errors(self, x: Array) -> Errors | None:
         """Bounds on rounding at x from its entries alone, where they cost no product: sharper for uneven scales."""

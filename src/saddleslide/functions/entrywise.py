@@ -9,7 +9,18 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide import functions
-from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, as_shape, frozen, to_complex
+from saddleslide.arrays.base import (
+    Array,
+    Shape,
+    as_number,
+    as_pairs,
+    as_real,
+    as_shape,
+    frozen,
+    inner_product,
+    length_of,
+    to_complex,
+)
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box
 from saddleslide.domains.norms import GroupBalls
@@ -123,7 +134,7 @@ class Linear(Flat):
         if not 0.0 < largest < math.inf:
             return -largest
         entries = math.sqrt(domain.size) if self.c.ndim == 0 else 1.0
-        return -largest * float(np.linalg.norm(self.c / largest)) * entries
+        return -largest * length_of(self.c / largest) * entries
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm(linear=self.c)
@@ -176,7 +187,9 @@ class SquaredDistance(Function):
 
     def value(self, x: Array) -> float:
         residual = x - self.b
-        return 0.5 * float(np.vdot(residual, self.weights * residual)) + 0.5 * self.ridge * float(np.vdot(x, x))
+        weighed = residual if self._range == (1.0, 1.0) else self.weights * residual
+        value = 0.5 * inner_product(residual, weighed)
+        return value + 0.5 * self.ridge * inner_product(x, x) if self.ridge > 0.0 else value
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
@@ -204,7 +217,7 @@ class SquaredDistance(Function):
 
     @cached_property
     def error_model(self) -> Rounding:
-        heaviest, data = self._range[1], float(np.linalg.norm(self.b))
+        heaviest, data = self._range[1], length_of(self.b)
         steep = FEW * math.sqrt(2.0) * (math.sqrt(heaviest) + math.sqrt(self.ridge))
         return Rounding(
             gradient=((0.0, steep, 0.0), *EXACTLY[1:]), most=(heaviest * data**2, 0.0, heaviest + 0.5 * self.ridge)
@@ -284,10 +297,10 @@ class Power(Function):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Both from one power: x times the gradient of |x|^(1+nu)/(1+nu) is |x|^(1+nu)."""
         out = self._power_gradient(x, out)
-        value = float(np.vdot(x, out)) / (1.0 + self.nu)
+        value = inner_product(x, out) / (1.0 + self.nu)
         if self.curvature is not None:
             bent = self.curvature * x
-            value += 0.5 * float(np.vdot(x, bent))
+            value += 0.5 * inner_product(x, bent)
             out += bent
         if self.tilt is not None:
             value -= float(np.sum(self.tilt * x))
@@ -411,7 +424,7 @@ class Huber(Function):
     def conjugate_value(self, y: Array) -> float:
         # A point on the boundary of the set may have been rounded.
         inside = float(np.max(self._sizes(y), initial=0.0)) <= 1.0 + 8.0 * FEW
-        return 0.5 * self.delta * float(np.vdot(y, y)) if inside else math.inf
+        return 0.5 * self.delta * inner_product(y, y) if inside else math.inf
 
     def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
         if factor == 0.0:

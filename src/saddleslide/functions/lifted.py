@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, frozen, zeros
+from saddleslide.arrays.base import Array, Shape, frozen, inner_product, length_of, zeros
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import smoothness_at_hand
@@ -76,7 +76,7 @@ class Lifted(ABC):
         their points, all signs taken as +.
         """
         # Of a point with a lift of its own, the entries may say more than its size.
-        fresh = term_size <= float(np.linalg.norm(x))
+        fresh = term_size <= length_of(x)
         return (
             errors_at(self.f, x, value, slope) if fresh else read_rounding(self.f).at(term_size, value, slope, x.size)
         )
@@ -117,14 +117,14 @@ class QuadraticLift(Lifted):
         return q
 
     def value(self, x: Array, q: Array) -> float:
-        return self.constant + 0.5 * float(np.vdot(x, q + self.slope))
+        return self.constant + 0.5 * inner_product(x, q + self.slope)
 
     def errors(self, x: Array, q: Array, value: float, slope: float, term_size: float) -> Errors:
         """Values come from gradients here, and so does their error."""
-        rounding, size = read_rounding(self.f), float(np.linalg.norm(x))
-        tilt = float(np.linalg.norm(self.slope))
+        rounding, size = read_rounding(self.f), length_of(x)
+        tilt = length_of(self.slope)
         origin = rounding.at(0.0, self.constant, tilt, x.size)
-        terms = 0.5 * size * (float(np.linalg.norm(q)) + tilt) + abs(self.constant) + abs(value)
+        terms = 0.5 * size * (length_of(q) + tilt) + abs(self.constant) + abs(value)
         summed = (inner_error(x.size) + FEW) * terms
         error = 0.0
         for _ in range(2):
@@ -142,7 +142,7 @@ class QuadraticLift(Lifted):
         return Errors(error, found.gradient)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
-        return 0.5 * float(np.vdot(x - v, q - qv))
+        return 0.5 * inner_product(x - v, q - qv)
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         return self.f.hessian_product
@@ -196,7 +196,7 @@ class PlainLift(Lifted):
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         # The older one first, before a new one takes its place.
         at_v = self.value(v, qv)
-        return self.value(x, q) - at_v - float(np.vdot(gradient, x - v))
+        return self.value(x, q) - at_v - inner_product(gradient, x - v)
 
 
 def make_lift(f: Function, origin: Array, known: Known | None = None, name: str = "") -> Lifted:
@@ -229,6 +229,6 @@ def curvature_below(f: Function, shape: Shape) -> float:
     lift = None if f.quadratic else make_lift(f, v)
     product = f.hessian_product if lift is None else lift.hessian(lift.blank(v))
     for _ in range(_POWER_STEPS):
-        v = product(v / (float(np.linalg.norm(v)) or 1.0))
-    size = float(np.linalg.norm(v))
+        v = product(v / (length_of(v) or 1.0))
+    size = length_of(v)
     return size if size < math.inf else 0.0

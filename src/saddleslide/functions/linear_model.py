@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, frozen, on_host, split, zeros
+from saddleslide.arrays.base import Array, Shape, as_number, frozen, inner_product, on_host, split, zeros
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError
@@ -61,7 +61,7 @@ class LinearModel(Function):
 
     def loss_bregman(self, q: Array, p: Array) -> float:
         """loss(q) - loss(p) - <loss'(p), q - p>."""
-        return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
+        return self.loss_value(q) - self.loss_value(p) - inner_product(self.loss_gradient(p), q - p)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.A.x_shape} -> {self.data.shape}, ridge={self.ridge:g})"
@@ -120,7 +120,7 @@ class LinearModel(Function):
         size, columns = super().term_size(x), self._column_sizes
         if columns is None or not on_host(x):
             return size
-        return min(size, 1.01 * float(np.vdot(columns, np.abs(x).ravel())))
+        return min(size, 1.01 * inner_product(columns, np.abs(x).ravel()))
 
     def value(self, x: Array) -> float:
         """Value at x: one product with A, half a gradient."""
@@ -128,7 +128,7 @@ class LinearModel(Function):
 
     def value_at(self, x: Array, q: Array) -> float:
         """Value at x, given q = A x."""
-        return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x))
+        return self.loss_value(q) + 0.5 * self.ridge * inner_product(x, x)
 
     @property
     def one_pass(self) -> bool:
@@ -181,7 +181,7 @@ class LinearModelLift(Lifted):
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         step = x - v
-        return self.f.loss_bregman(q, qv) + 0.5 * self.f.ridge * float(np.vdot(step, step))
+        return self.f.loss_bregman(q, qv) + 0.5 * self.f.ridge * inner_product(step, step)
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         diagonal = self.f.loss_hessian(q)

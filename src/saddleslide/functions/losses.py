@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, frozen
+from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, frozen, inner_product, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.program import Program
 from saddleslide.errors import InputError
@@ -108,7 +108,7 @@ class LeastSquares(LinearModel):
 
     def loss_value(self, q: Array) -> float:
         residual = q - self.b.reshape(q.shape)
-        return 0.5 * float(np.vdot(residual, self._weigh(residual)))
+        return 0.5 * inner_product(residual, self._weigh(residual))
 
     def slopes(self, q: Array, data: Array) -> Array:
         return q - data
@@ -125,7 +125,7 @@ class LeastSquares(LinearModel):
 
     def loss_bregman(self, q: Array, p: Array) -> float:
         step = q - p
-        return 0.5 * float(np.vdot(step, self._weigh(step)))
+        return 0.5 * inner_product(step, self._weigh(step))
 
     @property
     def one_pass(self) -> bool:
@@ -242,7 +242,7 @@ class LeastSquares(LinearModel):
         """The residual is off by |d| <= c |x| + eps |r|: the value by |d| |r| + |d|^2 / 2, the gradient by |A| |d|."""
         # Weights are rows of A and entries of b times their roots.
         root, (error, norm) = math.sqrt(self._heaviest), self.product_sizes
-        error, norm, data = root * error, root * norm, root * float(np.linalg.norm(self.b))
+        error, norm, data = root * error, root * norm, root * length_of(self.b)
         if math.isnan(norm):
             # |A x| is at most |b| + |r|, and what one rounding of it can do is known.
             wrong = summation_error(max(math.prod(self.A.x_shape), self.b.size))
@@ -428,7 +428,7 @@ class PoissonTransmission(LinearModel):
     def error_model(self) -> Rounding:
         """With E the sum of scale I exp(-k q_i) <= v: |loss'| <= k (scale |c| + E), and loss'' <= k^2 E."""
         (error, norm), k = self.product_sizes, self.attenuation
-        counts = self.scale * float(np.linalg.norm(self.counts))
+        counts = self.scale * length_of(self.counts)
         if math.isnan(norm):
             off = k * self.A.adjoint_test.bound
             slopes = (counts * off, 0.0, off)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from saddleslide import functions
-from saddleslide.arrays.base import Array, as_floats, on_host
+from saddleslide.arrays.base import Array, as_floats, inner_product, length_of, on_host
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.norms import Ball
@@ -63,7 +63,7 @@ class LowerModel:
         cls, function: Function, domain: Domain, point: Array, value: float, gradient: Array, modulus: float
     ) -> LowerModel:
         """The model that one computed gradient gives, below the function on the domain whatever rounding has done."""
-        size, slope = float(np.linalg.norm(point)), float(np.linalg.norm(gradient))
+        size, slope = length_of(point), length_of(gradient)
         made = errors_at(function, point, value, slope)
         lost = made.value + (inner_error(point.size) + FEW) * (abs(value) + (slope + modulus * size) * size)
         wrong = made.gradient + FEW * (slope + modulus * size)
@@ -78,16 +78,16 @@ class LowerModel:
     def at(cls, point: Array, value: float, gradient: Array, curvature: float = 0.0) -> LowerModel:
         """The model that one gradient gives."""
         if curvature == 0.0:
-            return cls(value - float(np.vdot(gradient, point)), gradient.copy())
-        square = 0.5 * curvature * float(np.vdot(point, point))
-        return cls(value - float(np.vdot(gradient, point)) + square, gradient - curvature * point, curvature)
+            return cls(value - inner_product(gradient, point), gradient.copy())
+        square = 0.5 * curvature * inner_product(point, point)
+        return cls(value - inner_product(gradient, point) + square, gradient - curvature * point, curvature)
 
     def tilted_minimum(self, c: Array, domain: Domain) -> TiltedMinimum:
         """Minimum of the model plus <c, x> over the domain, certified."""
         quadratic = functions.Quadratic(self.curvature) if self.curvature > 0.0 else Zero()
         found = tilted_minimum(quadratic, self.slope + c, domain)
-        sizes = float(np.linalg.norm(self.slope)) + float(np.linalg.norm(c))
-        slope = FEW * sizes * (domain.radius_at_zero if domain.bounded else float(np.linalg.norm(found.point)))
+        sizes = length_of(self.slope) + length_of(c)
+        slope = FEW * sizes * (domain.radius_at_zero if domain.bounded else length_of(found.point))
         rounding = FEW * abs(self.constant) + slope
         value, error = found.value + self.constant, found.error + rounding
         return TiltedMinimum(found.point, value, error, "lower model", rounding=found.rounding + rounding)
@@ -98,6 +98,7 @@ _FEW_TERMS, _MANY, _COUNTLESS = 512, 4096, 2**18
 # What cancels so little that it does no harm; whether the machine has numbers of 64 bits beside the exponent, or more.
 _LITTLE = 0.1
 _IS_EXTENDED = float(np.finfo(np.longdouble).eps) < 2.0**-62
+_BY_SUPPORT = "support function"
 CUT_OFF = "conjugate gradients, cut off by the ball"
 
 
@@ -182,28 +183,31 @@ def tilted_minimum(
 
 
 def minimiser_distance(
-    f: Function, c: Array, domain: Domain, change: float, point: Array, error: float, modulus: float
+    f: Function, c: Array, domain: Domain, change: float, found: TiltedMinimum, modulus: float
 ) -> float:
     """A bound on |x| for minimisers of f(x) + <c + d, x> over the domain, |d| <= change; infinite where none is known.
 
-    Within the radius of the set; by strong convexity beside the point that was found for c, up to `error`; for
+    Within the radius of the set; by strong convexity beside the point that was found for c, up to its error; for
     separable f between the minimisers for larger and for smaller c, since every entry falls as its tilt rises.
     """
-    if modulus == 0.0 and not is_own_class(f) and (blocks := f.blocks_on(domain, c, point)):
+    if modulus == 0.0 and not is_own_class(f) and f.blocks_on(domain):
         return math.hypot(
-            *(minimiser_distance(h, tilt, Y, change, y, error, certain_modulus(h, Y)) for h, Y, tilt, y in blocks)
+            *(
+                minimiser_distance(h, tilt, Y, change, replace(found, where=y), certain_modulus(h, Y))
+                for h, Y, tilt, y in f.blocks_on(domain, c, found.point)
+            )
         )
     radius = domain.radius_at_zero
-    if modulus > 0.0 and math.isfinite(error):
-        size = float(np.linalg.norm(point)) if np.isfinite(point).all() else 0.0
-        return min(radius, size + math.sqrt(2.0 * max(error, 0.0) / modulus) + change / modulus)
+    if modulus > 0.0 and math.isfinite(found.error):
+        size = length_of(found.point) if np.isfinite(found.point).all() else 0.0
+        return min(radius, size + math.sqrt(2.0 * max(found.error, 0.0) / modulus) + change / modulus)
     if math.isfinite(radius) or f.own_code or f.linear or not (f.separable and isinstance(domain, Box | FullSpace)):
         return radius
     # A wide bracket costs no precision; where minima end near c, as those of conjugates of barriers do, a narrow one.
     for step in (max(2.0 * change, 1e-3 * float(np.max(np.abs(c), initial=0.0))), 2.0 * change):
         ends = [tilted_minimum(f, c + shift, domain) for shift in (step, -step)]
         if all(math.isfinite(end.value) and np.isfinite(end.point).all() for end in ends):
-            return float(np.linalg.norm(np.maximum(np.abs(ends[0].point), np.abs(ends[1].point))))
+            return length_of(np.maximum(np.abs(ends[0].point), np.abs(ends[1].point)))
     return math.inf
 
 
@@ -223,10 +227,10 @@ def entry_margin(f: Function, c: Array, domain: Domain, errors: Array, found: Ti
             return math.inf
         sizes = np.maximum(np.abs(ends[0].point), np.abs(ends[1].point))
         return float(np.sum(errors * np.where(errors > 0.0, sizes, 0.0)))
-    wrong = float(np.linalg.norm(errors))
+    wrong = length_of(errors)
     if wrong == 0.0:
         return 0.0
-    return wrong * minimiser_distance(f, c, domain, wrong, found.point, found.error, certain_modulus(f, domain))
+    return wrong * minimiser_distance(f, c, domain, wrong, found, certain_modulus(f, domain))
 
 
 def has_closed_minimum(f: Function, domain: Domain) -> bool:
@@ -257,8 +261,8 @@ def _bowl_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     part, form = f.bowl
     q, slope = float(np.max(form.quadratic)), c + form.linear
     point = prox(part, -slope / q, q, domain)
-    value = value_aside(f, point) + float(np.vdot(c, point))
-    sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(np.broadcast_to(form.linear, c.shape)))
+    value = value_aside(f, point) + inner_product(c, point)
+    sizes = length_of(c) + length_of(np.broadcast_to(form.linear, c.shape))
     _, lost = model_minimum(0.0, slope, np.zeros_like(c), q, part, domain, Errors(0.0, FEW * sizes))
     lost += errors_at(f, point, value).value + (inner_error(c.size) + FEW) * float(np.abs(c * point).sum())
     return TiltedMinimum(point, value, lost, "closed form", rounding=lost)
@@ -267,6 +271,10 @@ def _bowl_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
 def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     slope = c if isinstance(f, Zero) else gradient_aside(f, np.zeros_like(c)) + c
     downhill = -slope
+    if isinstance(f, Linear | Zero) and (known := domain.support_terms(downhill)) is not None:
+        size, roundings = _sum_of_sizes(known[0])
+        error = (4.0 + known[1] + roundings) * EPS * size
+        return TiltedMinimum(lambda: domain.maximizer(downhill), -size, error, _BY_SUPPORT, rounding=error)
     point = domain.maximizer(downhill)
     if domain.bounded:
         # Large arrays take longer to come by than to fill.
@@ -279,11 +287,9 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     error = (4.0 + roundings) * EPS * float(np.abs(terms, out=terms).sum()) if math.isfinite(value) else 0.0
     if math.isfinite(value) and not isinstance(f, Linear | Zero):
         # Slopes of several functions may cancel.
-        distance = (
-            domain.radius_at_zero if domain.bounded else float(np.linalg.norm(np.where(slope == 0.0, 0.0, point)))
-        )
-        error += read_rounding(f).at(0.0, 0.0, float(np.linalg.norm(slope - c)), c.size).gradient * distance
-    return TiltedMinimum(point, value, error, "support function", rounding=error)
+        distance = domain.radius_at_zero if domain.bounded else length_of(np.where(slope == 0.0, 0.0, point))
+        error += read_rounding(f).at(0.0, 0.0, length_of(slope - c), c.size).gradient * distance
+    return TiltedMinimum(point, value, error, _BY_SUPPORT, rounding=error)
 
 
 def careful_sum(terms: Array) -> tuple[float, int]:
@@ -319,6 +325,13 @@ def careful_sum(terms: Array) -> tuple[float, int]:
     return found if math.isfinite(found) else math.fsum(terms.tolist()), 1
 
 
+def _sum_of_sizes(terms: Array) -> tuple[float, int]:
+    """The same of a vector of numbers >= 0, where nothing cancels: NumPy adds up pairs of sums, and these of 128."""
+    if not on_host(terms) or terms.size <= _MANY:
+        return careful_sum(terms)
+    return float(terms.sum()), 16 + terms.size.bit_length()
+
+
 def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace, accuracy: float = 0.0) -> TiltedMinimum:
     lower = domain.lower if isinstance(domain, Box) else np.full_like(c, -np.inf, dtype=np.float64)
     upper = domain.upper if isinstance(domain, Box) else np.full_like(c, np.inf, dtype=np.float64)
@@ -328,7 +341,7 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace, accuracy:
         return TiltedMinimum(np.clip(np.zeros_like(c), lower, upper), -math.inf, 0.0, found.method)
     # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
     value, size = run_aside(f, lambda: f.value_and_magnitude(point))
-    value += float(np.vdot(c, point))
+    value += inner_product(c, point)
     slope = gradient_aside(f, point)
     magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(slope * point).sum())
     margin = (inner_error(c.size) + FEW) * magnitude
@@ -340,7 +353,7 @@ def _minimise_coupled(f: Function, form: SeparableForm, c: Array, domain: Ball |
     # A proximal step of vanishing weight finds the multiplier; what that weight costs shows in the error.
     weight = 1e-10 * (float(np.max(np.abs(c), initial=0.0)) or 1.0)
     point, multiplier = multiplier_step(form, -c / weight, weight, domain)
-    value = value_aside(f, point) + float(np.vdot(c, point))
+    value = value_aside(f, point) + inner_product(c, point)
     if isinstance(domain, Simplex):
         total = float(domain.scale)
         dual = _separable_minimum(f, c + multiplier, Box(0.0, total, shape=c.shape)).lower - total * multiplier
@@ -349,7 +362,7 @@ def _minimise_coupled(f: Function, form: SeparableForm, c: Array, domain: Ball |
         penalised = f + functions.Quadratic(multiplier) if multiplier > 0.0 else f
         middle = np.zeros_like(c) if domain.center is None else domain.center
         half = 0.5 * multiplier * domain.ball_radius**2
-        offset = 0.5 * multiplier * float(np.vdot(middle, middle))
+        offset = 0.5 * multiplier * inner_product(middle, middle)
         dual = _separable_minimum(penalised, c - multiplier * middle, FullSpace(c.shape)).lower + offset - half
         rounding = half + offset
     margin = (inner_error(c.size) + FEW) * (abs(value) + rounding + float(np.linalg.norm(c) * np.linalg.norm(point)))
@@ -361,17 +374,22 @@ def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm
     pull = -(form.linear + c)
     point = domain.project(np.divide(pull, form.quadratic))
     value, size = run_aside(f, lambda: f.value_and_magnitude(point))
-    value += float(np.vdot(c, point))
+    value += inner_product(c, point)
     # Where the point is interior, its slope is rounding; the strong convexity bounds what that can hide.
-    inside = domain.project(point - (form.quadratic * point - pull) / form.quadratic) - point
+    inside = form.quadratic * point
+    inside -= pull
+    inside /= form.quadratic
+    np.subtract(point, inside, out=inside)
+    inside = domain.project(inside, out=inside)
+    inside -= point
     left = float(np.sum(form.quadratic * inside * inside))
     magnitude = size + float(np.abs(c * point).sum())
     margin = (inner_error(c.size) + FEW) * magnitude
     if not isinstance(domain, Box | FullSpace):
         # A point beside the projected one is off along the slope.
-        slope = float(np.linalg.norm(form.quadratic * point - pull))
-        free = float(np.linalg.norm(np.divide(pull, form.quadratic)))
-        margin += FEW * slope * (float(np.linalg.norm(point)) + min(domain.magnitude(), free))
+        slope = length_of(form.quadratic * point - pull)
+        free = length_of(np.divide(pull, form.quadratic))
+        margin += FEW * slope * (length_of(point) + min(domain.magnitude(), free))
     return TiltedMinimum(point, value, left + margin, "closed form", rounding=margin)
 
 
@@ -387,7 +405,7 @@ def _quadratic_minimum(
             break
         tally.count(1)
         residual = -(f.gradient(x) + c)
-        square = float(np.vdot(residual, residual))
+        square = inner_product(residual, residual)
         if not square < 0.25 * best:
             break
         best_x, best = x, square
@@ -402,8 +420,8 @@ def _quadratic_minimum(
     tally.count(f.lone_value_cost * (1.0 if inside else 2.0))
     at_best = f.value(best_x)
     at_point = at_best if inside else f.value(point)
-    value_at_best, value = at_best + float(np.vdot(c, best_x)), at_point + float(np.vdot(c, point))
-    left, tilt = math.sqrt(best), float(np.linalg.norm(c))
+    value_at_best, value = at_best + inner_product(c, best_x), at_point + inner_product(c, point)
+    left, tilt = math.sqrt(best), length_of(c)
     made = errors_at(f, best_x, at_best, left + tilt)
     noise = made.gradient + FEW * (left + tilt)
     tilted = (inner_error(c.size) + FEW) * float(np.abs(c * best_x).sum() + np.abs(c * point).sum())
@@ -417,18 +435,18 @@ def _quadratic_minimum(
 def _conjugate_gradients(f: Function, x: Array, residual: Array, target: float, tally: Tally) -> Array:
     """Plain CG from x; stops when the squared residual has fallen by 26 digits or to `target`."""
     x, r, p = x.copy(), residual.copy(), residual.copy()
-    rr = float(np.vdot(r, r))
+    rr = inner_product(r, r)
     target = max(target, 1e-26 * rr)
     while tally.gradients < tally.most and not late():
         tally.count(1)
         Hp = f.hessian_product(p)
-        curvature = float(np.vdot(p, Hp))
+        curvature = inner_product(p, Hp)
         if not curvature > 0.0 or rr <= target:
             break
         step = rr / curvature
         x += step * p
         r -= step * Hp
-        new_rr = float(np.vdot(r, r))
+        new_rr = inner_product(r, r)
         p = r + (new_rr / rr) * p
         rr = new_rr
     return x

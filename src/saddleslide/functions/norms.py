@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, zeros
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, inner_product, length_of, zeros
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.matrices import SpectralBall
@@ -120,7 +120,7 @@ class L1(Norm):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.sign(x, out=out)
         out *= self.weights
-        return float(np.vdot(out, x)), out
+        return inner_product(out, x), out
 
     def separable_form(self) -> SeparableForm:
         weight: Array | float = self.weights if self.weights.ndim else float(self.weights)
@@ -165,7 +165,7 @@ class L2(Norm):
         return on_pairs(L2())
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        size = float(np.linalg.norm(x))
+        size = length_of(x)
         return size, np.divide(x, size or 1.0, out=out)
 
     def growth(self, domain: Domain) -> float:
@@ -175,12 +175,12 @@ class L2(Norm):
         return Holder(0.0, 2.0)
 
     def prox(self, center: Array, step: Array | float) -> Array:
-        size = float(np.linalg.norm(center))
+        size = length_of(center)
         shrunk: Array = center * (max(size - float(step), 0.0) / size if size > 0.0 else 0.0)
         return shrunk
 
     def gauge(self, y: Array) -> float:
-        return float(np.linalg.norm(y))
+        return length_of(y)
 
     def dual_set(self, shape: Shape, factor: float) -> Domain:
         return Ball(factor, shape=shape)
@@ -238,7 +238,7 @@ class L21(Norm):
 
     def smoothness(self, domain: Domain) -> Holder:
         if isinstance(self.weights, np.ndarray):
-            return Holder(0.0, 2.0 * float(np.linalg.norm(self.weights)))
+            return Holder(0.0, 2.0 * length_of(self.weights))
         length = math.prod(domain.shape[k] for k in axes_in(self.axis, domain.shape, "L21"))
         return Holder(0.0, 2.0 * self.weights * math.sqrt(domain.size / max(length, 1)))
 
@@ -513,7 +513,7 @@ class DualBall(Domain):
         return self.ball_radius * self.gauged.steepest(self.size)
 
     def squared_radius(self, point: Array) -> float:
-        return (self._farthest + float(np.linalg.norm(point))) ** 2
+        return (self._farthest + length_of(point)) ** 2
 
     def diameter(self) -> float:
         return 2.0 * self._farthest

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays.arguments import as_flag
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen, on_host
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen, inner_product, length_of, on_host
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains.base import Domain
 from saddleslide.domains.program import Program
@@ -130,7 +130,7 @@ class Quadratic(Function):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         gradient = self.gradient(x, out)
-        return 0.5 * float(np.vdot(x, gradient)), gradient
+        return 0.5 * inner_product(x, gradient), gradient
 
     def smoothness(self, domain: Domain) -> Holder:
         if self._operator is not None and math.isnan(self._range[1]):
@@ -254,10 +254,10 @@ class Quadratic(Function):
         roots = self._roots
         if roots is None or not on_host(x):
             return None
-        seen = float(np.vdot(roots, np.abs(x).ravel()))
+        seen = inner_product(roots, np.abs(x).ravel())
         error = summation_error(x.size) + inner_error(x.size) + FEW
-        skew = self._skewness * float(np.linalg.norm(x))
-        return Errors(error * seen * seen, error * seen * float(np.linalg.norm(roots)) + skew)
+        skew = self._skewness * length_of(x)
+        return Errors(error * seen * seen, error * seen * length_of(roots) + skew)
 
     @cached_property
     def _roots(self) -> Array | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, as_floats
+from saddleslide.arrays.base import Array, as_floats, inner_product, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import NoExactMinimumError
@@ -47,7 +48,8 @@ class Tally:
 class TiltedMinimum:
     """Minimum of f(x) + <c, x>: the true one lies in [value - error, value]; `gradients` were spent on finding it.
 
-    Values are included where they count (`Function.value_cost`).
+    Values are included where they count (`Function.value_cost`). `where` is the point, or makes it when it is first
+    asked for: bounds seldom ask.
 
     Examples
     --------
@@ -57,13 +59,18 @@ class TiltedMinimum:
     (-2.0, True)
     """
 
-    point: Array
+    where: Array | Callable[[], Array]
     value: float
     error: float
     method: str
     gradients: float = 0
     # Part of the error that is rounding: no search will lower it.
     rounding: float = 0.0
+
+    @cached_property
+    def point(self) -> Array:
+        """Where the value is taken."""
+        return self.where() if callable(self.where) else self.where
 
     @property
     def lower(self) -> float:
@@ -119,22 +126,22 @@ def search_minimum(
                 break
             v, previous, theta = x, x, 1.0
             continue
-        total = value + value_aside(simple, v) + float(np.vdot(c, v))
+        total = value + value_aside(simple, v) + inner_product(c, v)
         if total < best:
             best, point = total, v
-        slope = float(np.linalg.norm(gradient))
-        made, sizes = errors_at(rest, v, value, slope), slope + float(np.linalg.norm(c))
-        products = (inner_error(v.size) + FEW) * sizes * float(np.linalg.norm(v))
+        slope = length_of(gradient)
+        made, sizes = errors_at(rest, v, value, slope), slope + length_of(c)
+        products = (inner_error(v.size) + FEW) * sizes * length_of(v)
         made = Errors(made.value + products + FEW * abs(value), made.gradient + FEW * sizes)
         cut = _Cut(v, value, gradient, gradient + c, made)
         average = average.mix(theta, cut)
-        for found, lost in search.lower_bounds(cut, value + float(np.vdot(c, v)), average):
+        for found, lost in search.lower_bounds(cut, value + inner_product(c, v), average):
             lower, margin = (found, lost) if found > lower else (lower, margin)
         rounding = cut.made.value + 64.0 * EPS * (abs(total) + float(np.abs(cut.slope * v).sum()))
         if best - lower <= max(accuracy, rounding + 1.5 * margin):
             break
         x, L = search.step(cut, L)
-        if float(np.vdot(v - x, x - previous)) > 0.0:
+        if inner_product(v - x, x - previous) > 0.0:
             theta, previous = 1.0, x
         new_theta = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / theta**2))
         v = domain.project(x + new_theta * (1.0 / theta - 1.0) * (x - previous))
@@ -165,10 +172,10 @@ class _Average:
 
     def mix(self, theta: float, cut: _Cut) -> _Average:
         v, made, keep = cut.point, cut.made, 1.0 - theta
-        constant = cut.value - float(np.vdot(cut.gradient, v)) - made.value - made.gradient * float(np.linalg.norm(v))
+        constant = cut.value - inner_product(cut.gradient, v) - made.value - made.gradient * length_of(v)
         mixed = keep * self.slope + theta * cut.slope
         # Every mixing rounds once more; what was rounded before fades with its weight.
-        error = keep * self.error + theta * made.gradient + 2.0 * EPS * float(np.linalg.norm(mixed))
+        error = keep * self.error + theta * made.gradient + 2.0 * EPS * length_of(mixed)
         numbers = keep * self.constant, theta * constant
         return _Average(sum(numbers) - 4.0 * EPS * sum(map(abs, numbers)), mixed, error)
 
@@ -214,14 +221,14 @@ class _Search:
                 return v, L
             tally.count(cost)
             step = prox(simple, v - slope, 1.0, domain) - v
-            square = float(np.vdot(step, step))
-            excess = rest.value(v + step) - value - float(np.vdot(gradient, step))
+            square = inner_product(step, step)
+            excess = rest.value(v + step) - value - inner_product(gradient, step)
             L = max(2.0 * excess / square, 1e-300) / 0.7 if square > 0.0 and math.isfinite(excess) else 1.0
         L = 0.7 * L
         while True:
             x = prox(simple, v - slope / L, L, domain)
             step = x - v
-            model = value + float(np.vdot(gradient, step)) + 0.5 * L * float(np.vdot(step, step))
+            model = value + inner_product(gradient, step) + 0.5 * L * inner_product(step, step)
             if not tally.allows(cost):
                 # No bound needs this step, and no other will be made.
                 return x, L
@@ -242,7 +249,7 @@ class _Search:
         if self.last is None or not np.array_equal(self.last[0], slope):
             self.last = slope, self.exact(self.simple, slope, self.domain)
         found = self.last[1]
-        lost += wrong_slope_cost(error, float(np.linalg.norm(found.point - middle)), distance, self.curved)
+        lost += wrong_slope_cost(error, length_of(found.point - middle), distance, self.curved)
         return constant + found.lower - lost, lost + found.rounding
 
     def lower_bounds(self, cut: _Cut, value: float, average: _Average) -> Iterator[tuple[float, float]]:
@@ -254,7 +261,7 @@ class _Search:
             yield model_minimum(value, slope, v, self.mu, self.simple, self.domain, made)
         elif self.finite:
             distance = self.domain.radius(v) if self.domain.bounded else math.inf
-            yield self.linear_bound(value - float(np.vdot(slope, v)), slope, made.gradient, v, distance, made.value)
+            yield self.linear_bound(value - inner_product(slope, v), slope, made.gradient, v, distance, made.value)
 
 
 def wrong_slope_cost(error: float, way: float, distance: float, modulus: float) -> float:
@@ -271,17 +278,17 @@ def model_minimum(
     value: float, slope: Array, v: Array, mu: float, simple: Function, domain: Domain, made: Errors
 ) -> tuple[float, float]:
     """Minimum of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), less what rounding took; and that part."""
-    size, inner = float(np.linalg.norm(slope)), inner_error(v.size) + FEW
+    size, inner = length_of(slope), inner_error(v.size) + FEW
     if isinstance(simple, Zero) and isinstance(domain, FullSpace):
         gain = size * size / (2.0 * mu)
         lost = made.value + made.gradient * (2.0 * size + made.gradient) / (2.0 * mu) + inner * gain
         return value - gain - lost, lost
     x = prox(simple, v - slope / mu, mu, domain)
     step = x - v
-    way, last = float(np.linalg.norm(step)), value_aside(simple, x)
-    found = value + float(np.vdot(slope, step)) + 0.5 * mu * way * way + last
+    way, last = length_of(step), value_aside(simple, x)
+    found = value + inner_product(slope, step) + 0.5 * mu * way * way + last
     # Of a point beside the minimiser the slope along the set is lost, and no more than the model rises.
-    beside = FEW * (size + mu * way) * (float(np.linalg.norm(x)) + float(np.linalg.norm(v)))
+    beside = FEW * (size + mu * way) * (length_of(x) + length_of(v))
     lost = made.value + inner * (size * way + mu * way * way + abs(last)) + beside + errors_at(simple, x, last).value
     distance = domain.radius(v) if domain.bounded else math.inf
     lost += wrong_slope_cost(made.gradient, way, distance, mu)

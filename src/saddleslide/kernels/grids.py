@@ -39,14 +39,16 @@ def _pull_row(grid: Grid, row: int, y: Array, out: Array) -> None:
             for i in range(width - line):
                 below[i] += within[i]
             continue
-        place, sign = (row // stride) % size, 1.0
-        for side in range(2):
-            # The point before, and this one where it has a point after.
-            if place > 0 if side == 0 else place < size - 1:
-                flow = y[begin - (1 - side) * stride * width :]
-                sign = 1.0 - 2.0 * side
-                for i in range(width):
-                    here[i] += sign * flow[i]
+        place = (row // stride) % size
+        # The point before, and this one where it has a point after.
+        if place > 0:
+            flow = y[begin - stride * width :]
+            for i in range(width):
+                here[i] += flow[i]
+        if place < size - 1:
+            flow = y[begin:]
+            for i in range(width):
+                here[i] -= flow[i]
         stride *= size
 
 
@@ -82,9 +84,10 @@ def _dual_row(grid: Grid, row: int, step: Array, ahead: Array, y: Array, room: A
             size = grid.sizes[axes - 1 - k]
             shift, reach = stride * width, width if (row // stride) % size < size - 1 else 0
             stride *= size
-        before = old[k * width :]
-        for i in range(width):
-            before[i] = v[i]
+        if share > 0.0:
+            before = old[k * width :]
+            for i in range(width):
+                before[i] = v[i]
         if k == 0:
             for begin in range(0, width, line):
                 beyond, point, flow = ahead[row * width + begin + grid.values :], here[begin:], v[begin:]

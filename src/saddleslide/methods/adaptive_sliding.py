@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
+from saddleslide.arrays.base import inner_product, length_of
 from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.verdict import Status
@@ -346,7 +347,7 @@ class Iteration:
     def begin(self, x: Array, y: Array, curvature: float | None = None) -> Iterate:
         """At a feasible point, with a first estimate of the curvature of f in the metric."""
         work = self.inner.begin(x, y)
-        here = Point(x, self.metric.to_basis(x), self.f.lift(x), term_size=float(np.linalg.norm(x)))
+        here = Point(x, self.metric.to_basis(x), self.f.lift(x), term_size=length_of(x))
         # Gradients at iterates are kept only where they are affine, hence reusable.
         if self.f.affine_gradient:
             self._complete(here)
@@ -437,9 +438,9 @@ class Iteration:
             return 1.0 / float(np.mean(beside.curvature))
         problem = self.oracles.problem
         step = self.metric.from_basis(self.metric.solve(G, state.L, 0.0))
-        image = float(np.linalg.norm(self.oracles.forward(step)))
+        image = length_of(self.oracles.forward(step))
         # A step that B does not see, as of agents that agree from the start, leaves rounding as its image.
-        rounding = _UNSEEN * problem.coupling.norm.upper * float(np.linalg.norm(step))
+        rounding = _UNSEEN * problem.coupling.norm.upper * length_of(step)
         radius = problem.Y.radius(state.y)
         if math.isfinite(radius) and radius > 0.0 and image > rounding:
             return radius / image
@@ -510,8 +511,8 @@ class Iteration:
         self._complete(new)
         assert new.slope is not None and v.slope is not None
         image = new.slope - v.slope
-        (step, bent), whole = hessian.beyond(D, image), float(np.vdot(D, image))
-        rounding = _NOISE * float(np.linalg.norm(v.slope)) * float(np.linalg.norm(D))
+        (step, bent), whole = hessian.beyond(D, image), inner_product(D, image)
+        rounding = _NOISE * length_of(v.slope) * length_of(D)
         if not whole > rounding:
             return 0.0, 0.0, 0.0, memory
         return (
@@ -532,7 +533,7 @@ class Iteration:
         excess = self.f.bregman(x, lift, v.x, v.lift, v.gradient)
         if not math.isfinite(excess):
             raise self.oracles.not_finite("f", x)
-        return Point(x, X, lift, gradient, None, float(np.linalg.norm(x))), excess
+        return Point(x, X, lift, gradient, None, length_of(x)), excess
 
     def _shorten(self, v: Model, new: Point, D: Array, square: float, L: float, measured: float) -> tuple[Point, float]:
         """Go only part of the way, where the test holds, and the next L: lifts along the segment cost nothing."""
@@ -560,11 +561,11 @@ class Iteration:
     def _average(self, state: Iterate, v: Model, y: Array, errors: tuple[float, float]) -> tuple[float, Array, Array]:
         """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
         slope, value, X = v.gradient, v.value, self.oracles.problem.X
-        steep = float(np.linalg.norm(slope))
+        steep = length_of(slope)
         lost = errors[0] + errors[1] * X.radius(v.x)
         # Of the averaged slope and constant, every step rounds once more.
-        lost += (inner_error(v.x.size) + FEW) * (abs(value) + steep * (float(np.linalg.norm(v.x)) + X.radius_at_zero))
-        constant = value - float(np.vdot(slope, v.x)) - lost
+        lost += (inner_error(v.x.size) + FEW) * (abs(value) + steep * (length_of(v.x) + X.radius_at_zero))
+        constant = value - inner_product(slope, v.x) - lost
         weight = min(1.0, 1.0 / state.t)
         if state.average is None or weight == 1.0:
             return constant, slope, y
@@ -573,9 +574,9 @@ class Iteration:
 
     def _balance(self, state: Iterate, new: Point, y: Array) -> float:
         """The next rho, sqrt(rho |dy| / |B dx|): the weight that makes both blocks travel equally far."""
-        rho, dual = state.rho, float(np.linalg.norm(y - state.y))
+        rho, dual = state.rho, length_of(y - state.y)
         primal = math.sqrt(self.metric.product_norm_squared(new.coordinates - state.here.coordinates))
-        dual_moves = dual > _NOISE * float(np.linalg.norm(y))
+        dual_moves = dual > _NOISE * length_of(y)
         primal_moves = primal > _NOISE * math.sqrt(self.metric.product_norm_squared(new.coordinates))
         if not (dual_moves or primal_moves):
             return rho
@@ -594,7 +595,7 @@ class Iteration:
         caution = min(max(state.violations - self.forgiven, 0), _MOST_CAUTION)
         next_L = max(state.L if failed else float(_SHRINK ** (1.0 / (1.0 + caution))) * state.L, self.modulus)
         travelled = new.coordinates - state.here.coordinates
-        uphill = float(np.vdot(self.metric.apply(C - new.coordinates), travelled)) > 0.0
+        uphill = inner_product(self.metric.apply(C - new.coordinates), travelled) > 0.0
         if uphill and state.momentum > 0.0:
             return next_L, 1.0, 0.0
         ratio = min(self.modulus / next_L, 0.999)

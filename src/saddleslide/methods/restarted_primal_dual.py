@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import beside, moved_product
+from saddleslide.arrays.base import beside, inner_product, moved_product
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.functions.separable import finite_slope
@@ -219,12 +219,12 @@ class Measure:
     @staticmethod
     def square(v: Array, w: Array, scale: Any) -> float:
         """The square of the distance of two vectors of a block."""
-        return moved_product(v, w, v, w) if isinstance(scale, float) else float(np.vdot(v - w, (v - w) / scale))
+        return moved_product(v, w, v, w) if isinstance(scale, float) else inner_product(v - w, (v - w) / scale)
 
     @classmethod
     def _felt(cls, v: Array, w: Array, scale: Any) -> float:
         """The same, and 0 where all but rounding of it may be gone."""
-        square, size = cls.square(v, w, scale), float(np.vdot(w, w / scale))
+        square, size = cls.square(v, w, scale), inner_product(w, w / scale)
         return square if square > _MOVED * _MOVED * size else 0.0
 
     def norm(self, oracles: Oracles, near: Array) -> float:
@@ -286,8 +286,8 @@ class Measure:
         moved, pulled = new_image - image, new_pull - pull
         # |B dx| / |dx| and |B^T dy| / |dy| show where the norm was estimated too low.
         shown = max(
-            _ratio(float(np.vdot(moved, moved / by_y)), step_x * self._felt(new_x, x, self.x)),
-            _ratio(float(np.vdot(pulled, pulled / by_x)), step_y * self._felt(new_y, y, self.y)),
+            _ratio(inner_product(moved, moved / by_y), step_x * self._felt(new_x, x, self.x)),
+            _ratio(inner_product(pulled, pulled / by_x), step_y * self._felt(new_y, y, self.y)),
         )
         return Candidate(new_x, new_y, 0.0, Bx=new_image, BTy=new_pull), shown
 

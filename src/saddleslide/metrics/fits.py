@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array, Shape, inner_product
 from saddleslide.metrics.spectral import Spectral, from_coordinates, to_coordinates
 from saddleslide.operators.base import Operator
 
@@ -83,12 +83,12 @@ def fit_spectral(
         total, pairs = 0.0, pairs_of(kind)
         for k, (a, b) in enumerate(pairs):
             symbol = fit(kind, pairs[:k] + pairs[k + 1 :])
-            size = float(np.vdot(a, b))
+            size = inner_product(a, b)
             total += math.log(float(np.sum(symbol * a * a)) * float(np.sum(b * b / symbol)) / (size * size))
         return total / probes
 
     chosen = every = Form(partial(_smooth, tuple(range(len(shape))), basis), basis)
-    comparable = probes > 1 and 1 < len(shape) <= _MOST_AXES and min(float(np.vdot(i, i)) for i in images) > 0.0
+    comparable = probes > 1 and 1 < len(shape) <= _MOST_AXES and min(inner_product(i, i) for i in images) > 0.0
     if comparable and (worst := surprise(every)) > _SURPRISING:
         found = {kind: surprise(kind) for kind in _shapes(shape, basis)} | {every: worst}
         # A Hessian is diagonal in the entries or it is not: nothing is learnt beside that.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, on_host
+from saddleslide.arrays.base import Array, inner_product, on_host
 from saddleslide.arrays.state import State
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ class Remembered:
     def beyond(self, step: Array, image: Array) -> tuple[Array, float]:
         """The part of a step that is H-orthogonal to all that is remembered, and its curvature; 0 if only rounding."""
         if not self.seen:
-            return step, float(np.vdot(step, image))
-        whole = float(np.vdot(step, image))
+            return step, inner_product(step, image)
+        whole = inner_product(step, image)
         # Twice: what is left may be small.
         for _ in range(2):
             along, across = self.images.along(step), self.steps.along(image)
             step, image = step - self.steps.combine(along), image - self.images.combine(across)
-        curvature = float(np.vdot(step, image))
+        curvature = inner_product(step, image)
         return step, curvature if curvature > _SAME * whole else 0.0
 
     def apply(self, X: Array) -> Array:
@@ -126,7 +126,7 @@ class Rows:
         """Inner products with X, on the host wherever the rows lie."""
         if self.matrix is not None:
             return np.asarray(self.matrix @ X.reshape(-1))
-        return np.array([float(np.vdot(part, X)) for part in self.parts])
+        return np.array([inner_product(part, X) for part in self.parts])
 
     def combine(self, weights: Array) -> Array:
         """The sum of the rows with these weights."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array, Shape, inner_product, length_of
 from saddleslide.operators.adjoint_test import sign_vector
 from saddleslide.watcher import made
 
@@ -170,9 +170,9 @@ def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
     off_diagonal: list[float] = []
     for _ in range(steps):
         w = _adjoint(B, _forward(B, v)) - beta * previous
-        diagonal.append(float(np.vdot(v, w)))
+        diagonal.append(inner_product(v, w))
         w -= diagonal[-1] * v
-        beta = float(np.linalg.norm(w))
+        beta = length_of(w)
         off_diagonal.append(beta)
         if not math.isfinite(beta):
             return NormBound(math.inf, math.inf, "Lanczos: a product is not finite")
@@ -191,11 +191,11 @@ def power_estimate(B: Operator, steps: int = 1) -> float:
     v = sign_vector(B.x_shape)
     for _ in range(steps):
         w = B.adjoint(B.forward(v))
-        size = float(np.linalg.norm(w))
+        size = length_of(w)
         if not 0.0 < size < math.inf:
             return 0.0
         v = w / size
-    return float(np.linalg.norm(B.forward(v)))
+    return length_of(B.forward(v))
 
 
 # Lanczos steps for a smallest singular value, and what is added where they tell nothing, up to a last number.
@@ -240,7 +240,7 @@ def _lanczos_top(apply: Callable[[Array], Array], shape: Shape, steps: int, size
         known = np.array(basis)
         for _ in range(2):
             w = w - known.T @ (known @ w)
-        beta = float(np.linalg.norm(w))
+        beta = length_of(w)
         off_diagonal.append(beta)
         if not beta > 1e-12 * size:
             break

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, on_host
+from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, length_of, on_host
 from saddleslide.arrays.base import split as views_of
 from saddleslide.errors import InputError
 from saddleslide.operators.algebra import Composite
@@ -127,14 +127,14 @@ class Stack(Composite):
         return np.concatenate(found) if len(found) == len(blocks) else None
 
     def entry_errors(self, x: Array, product: Array) -> Array | None:
-        found, size = [], float(np.linalg.norm(x))
+        found, size = [], length_of(x)
         known = False
         for part, scale, block in zip(self.parts, self.scales.tolist(), self.split(product), strict=True):
             inner = block / scale if scale != 0.0 else np.zeros_like(block)
             errors = part.entry_errors(x.reshape(part.x_shape), inner)
             known = known or errors is not None
             if errors is None:
-                errors = np.full(block.shape, part.bound_rounding(size, float(np.linalg.norm(inner))))
+                errors = np.full(block.shape, part.bound_rounding(size, length_of(inner)))
             found.append((abs(scale) * errors + 4.0 * _EPS * np.abs(block)).ravel())
         return np.concatenate(found) if known else None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, read_only, zeros
+from saddleslide.arrays.base import Array, length_of, read_only, zeros
 from saddleslide.functions.base import Function
 from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, linear_models, make_lift
 from saddleslide.functions.trust import runs_own_code
@@ -60,8 +60,8 @@ class CountedLift:
         """Bounds on the rounding of a value and a gradient that were made from the lift of x; no call."""
         if self._oracles.dry:
             return 0.0, 0.0
-        slope = 0.0 if gradient is None else float(np.linalg.norm(gradient))
-        found = self._inner.errors(x, q, value, slope, max(term_size, float(np.linalg.norm(x))))
+        slope = 0.0 if gradient is None else length_of(gradient)
+        found = self._inner.errors(x, q, value, slope, max(term_size, length_of(x)))
         return found.value, found.gradient
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:

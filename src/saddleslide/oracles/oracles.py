@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from saddleslide import oracles
-from saddleslide.arrays.base import Array, Shape, read_only, zeros
+from saddleslide.arrays.base import Array, Shape, inner_product, read_only, zeros
 from saddleslide.arrays.kinds import Remote, refuse_masked
 from saddleslide.arrays.state import State
 from saddleslide.domains.base import Domain
@@ -49,7 +49,7 @@ def no_limit(name: str) -> float:
 
 def is_finite(array: Any) -> bool:
     """Whether all entries are finite: one pass, a second one only if the sum of squares overflows."""
-    return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
+    return math.isfinite(inner_product(array, array)) or bool(np.isfinite(array).all())
 
 
 @dataclass(eq=False, repr=False)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, zeros
+from saddleslide.arrays.base import Array, inner_product, length_of, zeros
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.certificates.candidate import Linearisation, Split
 from saddleslide.domains.entrywise import Box, FullSpace
@@ -265,8 +265,8 @@ class PlainSteps:
             center = (1.0 / rho * self.y + model.curvature * model.center + Bx - model.slope) / total
             y = prox(self.split.g_simple, center, total, problem.Y)
         step, way = y - self.y, y - origin[1]
-        change = L * metric.norm_squared(X - self.X) + float(np.vdot(step, step)) / rho
-        outer = L * metric.norm_squared(X - origin[0]) + float(np.vdot(way, way)) / rho
+        change = L * metric.norm_squared(X - self.X) + inner_product(step, step) / rho
+        outer = L * metric.norm_squared(X - origin[0]) + inner_product(way, way) / rho
         self.y_ahead = y + step
         self.X, self.y = X, y
         return _sum((change, outer), copy, self.x)
@@ -468,11 +468,11 @@ class Linearised:
             value, slope = answer
             way = y - center
             square = _square(way)
-            distance = max(value - work.value - float(np.vdot(model.slope, way)), 0.0)
-            error = float(np.linalg.norm(slope - model.slope - work.curvature * way))
+            distance = max(value - work.value - inner_product(model.slope, way), 0.0)
+            error = length_of(slope - model.slope - work.curvature * way)
             curvature = max(2.0 * distance / square if square > 0.0 else 0.0, 0.5 * work.curvature)
             work = replace(work, value=value, slope=slope, curvature=curvature)
-            travelled = float(np.linalg.norm(y - step.origin[1]))
+            travelled = length_of(y - step.origin[1])
             center = y
             if left <= 0 or step.rho * error <= _MODEL_ERROR * travelled:
                 break
@@ -522,4 +522,4 @@ Inner = Proximal | Linearised | Slid
 
 
 def _square(v: Array) -> float:
-    return float(np.vdot(v, v))
+    return inner_product(v, v)
