@@ -18,7 +18,6 @@ from saddleslide.arrays.base import Array, as_number, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.program import Program, lift_squares, program_of
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.facts.requirements import find_missing
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import estimate_smoothness, exponent, known_smoothness, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
@@ -258,7 +257,7 @@ class Facts:
 
     def find_missing(self, needs: Sequence[str], method: str = "") -> list[str]:
         """One sentence for every need of a method that the problem does not meet."""
-        return find_missing(needs, self, method)
+        return facts.find_missing(needs, self, method) if needs else []
 
 
 def _ratio(distances: tuple[float, float]) -> float:
