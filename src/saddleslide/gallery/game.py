@@ -10,7 +10,7 @@ import numpy as np
 
 import saddleslide as ss
 from saddleslide.arrays.arguments import as_whole
-from saddleslide.arrays.base import Array, as_number
+from saddleslide.arrays.base import as_number
 from saddleslide.domains.entrywise import Box
 from saddleslide.domains.simplices import Simplex
 from saddleslide.errors import InputError
