@@ -5,9 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import saddleslide as ss
 from exact_minima import Bowl, fractions, product, times, transposed
+from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.remembered import Memory, Remembered
 from saddleslide.functions.trust import errors_at
 
@@ -265,3 +267,26 @@ def test_a_value_that_was_heard_may_be_what_is_left_of_large_terms():
     known = Remembered(bowl, heard, D.FullSpace(1))
     off = abs(Fraction(known.value(x)) - (Fraction(float(x[0])) - 1000) ** 2)
     assert 100 * errors_at(bowl, x, known.value(x)).value < off < errors_at(known, x, known.value(x)).value
+
+
+def test_no_pass_over_a_matrix_where_rounding_decides_nothing():
+    """The columns of A are looked at where a value is left of large terms, and there only."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 30))
+    plain, cancelling = F.LeastSquares(A, rng.standard_normal(40)), F.LeastSquares(A, A @ np.full(30, 1e7))
+    for f, point, looked in ((plain, np.ones(30), False), (cancelling, np.full(30, 1e7), True)):
+        value, gradient = f.value_and_gradient(point)
+        errors_at(f, point, value, float(np.linalg.norm(gradient)))
+        assert ("_column_sizes" in f.__dict__) == looked
+
+
+def test_no_norm_is_found_for_a_minimum_at_the_start():
+    """120 products with g's matrix, for a step that is never made."""
+    n = 2000
+    q = scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n), format="csr")
+    g = F.Quadratic(q) + F.Quadratic(1.0)
+    box = D.Box(-1.0, 1.0, shape=n)
+    operator = g.operators[0][0]
+    assert tilted_minimum(g, np.zeros(n), box).error <= 1e-12 and "norm" not in operator.__dict__
+    # Where a step is made, it is asked for.
+    assert tilted_minimum(g, np.ones(n), box, accuracy=1e-6).error <= 1e-5 and "norm" in operator.__dict__

@@ -112,8 +112,11 @@ class LinearModel(Function):
         A = self.A
         if not isinstance(A, Matrix) or A.size_bound == 0.0:
             return None
-        columns = scipy.sparse.linalg.norm(A.matrix, axis=0) if A.sparse else np.linalg.norm(A.matrix, axis=0)
-        return frozen(np.asarray(columns) / A.size_bound)
+        rows = A.matrix
+        if not A.sparse:
+            return frozen(np.linalg.norm(rows, axis=0) / A.size_bound)
+        squares = np.bincount(rows.indices, np.square(rows.data / A.size_bound), rows.shape[1])
+        return frozen(np.sqrt(squares))
 
     def term_size(self, x: Array) -> float:
         # |A| |x| is at most the sum of the columns' sizes.

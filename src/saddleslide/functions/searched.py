@@ -111,7 +111,7 @@ def search_minimum(
     """
     rest, simple = split_simple(f, domain)
     search = _Search(rest, simple, domain, exact, tally)
-    L = search.curvature(accuracy)
+    L: float | None = None
     x = domain.project(np.zeros_like(c) if start is None else as_floats(start))
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
@@ -140,7 +140,8 @@ def search_minimum(
         rounding = cut.made.value + 64.0 * EPS * (abs(total) + float(np.abs(cut.slope * v).sum()))
         if best - lower <= max(accuracy, rounding + 1.5 * margin):
             break
-        x, L = search.step(cut, L)
+        # Not asked for where the start is a minimum: to bound it may take many products.
+        x, L = search.step(cut, search.curvature(accuracy) if L is None else L)
         if inner_product(v - x, x - previous) > 0.0:
             theta, previous = 1.0, x
         new_theta = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / theta**2))

@@ -19,6 +19,8 @@ from saddleslide.watcher import made
 
 _Answer = TypeVar("_Answer")
 _Kind = TypeVar("_Kind")
+# Rounding below these parts of a value and of a gradient decides nothing.
+_SMALL_PART, _SMALL_TURN = 1e-11, 1e-9
 
 
 def is_own_class(part: object) -> bool:
@@ -128,6 +130,10 @@ def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors
     """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x."""
     if is_own_class(f):
         return OWN_CODE.at(float(np.linalg.norm(x)), value, slope, x.size)
+    found = f.error_model.at(float(np.linalg.norm(x)), value, slope, x.size)
+    if found.value <= _SMALL_PART * abs(value) and (slope == 0.0 or found.gradient <= _SMALL_TURN * slope):
+        # Nothing sharper is worth a pass over the entries of a matrix.
+        return found
     found, sharp = f.error_model.at(f.term_size(x), value, slope, x.size), f.entrywise_errors(x)
     if sharp is None or not math.isfinite(value):
         return found

@@ -16,6 +16,7 @@ import numpy as np
 from saddleslide.kernels.arguments import (
     TILE,
     Array,
+    Edges,
     KnownRows,
     NewColumns,
     NewStarts,
@@ -134,6 +135,45 @@ def pair_up(
                 weights[2 * pair + right] = data[k]
     pair_starts[starts.size - 1] = pair + 1
     return pair + 1
+
+
+@helper
+def _is_shifted(columns: Any, starts: Any, data: Array, i: int, j: int) -> bool:
+    """Whether row i has the offsets from the diagonal and the weights of row j."""
+    here, before = np.int64(starts[i]), np.int64(starts[j])
+    length = np.int64(starts[i + 1]) - here
+    if np.int64(starts[j + 1]) - before != length:
+        return False
+    for k in range(length):
+        if columns[here + k] - i != columns[before + k] - j or data[here + k] != data[before + k]:
+            return False
+    return True
+
+
+@kernel
+def find_shifted(columns: Offsets, starts: Starts, data: Read, rows: Edges, models: Edges, found: NewStarts) -> None:
+    """Whether each of these rows is like its model, but for a shift: 1 or 0."""
+    for k in range(rows.size):
+        found[k] = 1 if _is_shifted(columns, starts, data, rows[k], models[k]) else 0
+
+
+@helper
+def _mix(mark: int, part: Any) -> int:
+    """A step of Fowler, Noll and Vo's hash on 32 bits, a word at a time."""
+    mixed: int = ((mark ^ (part & 0xFFFFFFFF)) * 16777619) & 0xFFFFFFFF
+    return mixed
+
+
+@kernel
+def mark_rows(columns: Offsets, starts: Starts, words: Offsets, rows: Edges, marks: NewStarts) -> None:
+    """A number for each of these rows, the same for the same offsets and weights, whose halves are the `words`."""
+    for k in range(rows.size):
+        row, mark = rows[k], 2166136261
+        for entry in range(np.int64(starts[row]), np.int64(starts[row + 1])):
+            mark = _mix(mark, columns[entry] - row)
+            mark = _mix(mark, np.int64(words[2 * entry]))
+            mark = _mix(mark, np.int64(words[2 * entry + 1]))
+        marks[k] = mark
 
 
 @fusing

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from saddleslide.operators.diagonal import Diagonal, Identity
     from saddleslide.operators.explicit import ForeignMatrix, Matrix, Products, as_operator
     from saddleslide.operators.foreign import adapt as adapt
+    from saddleslide.operators.sparse import largest_row as largest_row
     from saddleslide.operators.sparse import passes_of as passes_of
     from saddleslide.operators.sparse import read_sparse as read_sparse
     from saddleslide.operators.sparse import with_small_indices as with_small_indices
@@ -37,7 +38,7 @@ _HOMES = {
     "diagonal": ("Diagonal", "Identity"),
     "explicit": ("ForeignMatrix", "Matrix", "Products", "as_operator"),
     "foreign": ("adapt",),
-    "sparse": ("passes_of", "read_sparse", "with_small_indices"),
+    "sparse": ("largest_row", "passes_of", "read_sparse", "with_small_indices"),
     "spectrum": ("NormBound", "SmallestSingularValue"),
     "stacks": ("Part", "Stack", "split_unknowns"),
     "structured": ("FiniteDifferences", "Gossip", "Marginals", "SymmetricGradient"),

@@ -184,8 +184,10 @@ class Matrix(Stored):
         """From the entries: the longest row or column, and the norm of |B|."""
         if 0 in self.matrix.shape:
             return 0.0
-        used = self.matrix != 0.0
-        longest = max(int(np.max(np.asarray(used.sum(axis=axis)))) for axis in (0, 1))
+        if self.sparse:
+            longest = max(int(np.diff(rows.indptr).max()) for rows in (self.matrix, self.transpose))
+        else:
+            longest = max(int(np.count_nonzero(self.matrix, axis=axis).max()) for axis in (0, 1))
         return summation_error(longest) * self.size_bound
 
     def entry_errors(self, x: Array, product: Array) -> Array | None:
@@ -193,6 +195,14 @@ class Matrix(Stored):
         if not self._is_positive or not on_host(x) or bool((x < 0.0).any()):
             return None
         return 2.0 * summation_error(max(self.matrix.shape[1], 1)) * product
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether every entry is that across the diagonal, to the last bit."""
+        one, other = self.matrix, self.transpose
+        if not self.sparse:
+            return np.array_equal(one, other)
+        return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in ("indptr", "indices", "data"))
 
     @cached_property
     def _is_positive(self) -> bool:
@@ -203,10 +213,13 @@ class Matrix(Stored):
         """A bound on the norm of |B|: Frobenius, or the root of the largest row sum times the largest column sum."""
         if 0 in self.matrix.shape:
             return 0.0
-        sizes = abs(self.matrix)
-        sums = [float(np.max(np.asarray(sizes.sum(axis=axis)))) for axis in (0, 1)]
-        largest = float(sizes.max())
-        numbers = np.ravel(sizes.data if self.sparse else sizes)
+        if self.sparse:
+            numbers = np.abs(self.matrix.data)
+            sums = [operators.largest_row(rows) for rows in (self.matrix, self.transpose)]
+        else:
+            sizes = np.abs(self.matrix)
+            numbers, sums = np.ravel(sizes), [float(sizes.sum(axis=axis).max()) for axis in (0, 1)]
+        largest = float(numbers.max(initial=0.0))
         if 1e-100 < largest < 1e100:
             whole = float(np.linalg.norm(numbers))
         else:

@@ -41,6 +41,12 @@ def with_small_indices(rows: Any) -> Any:
     return rows
 
 
+def largest_row(rows: Any) -> float:
+    """The largest sum of the sizes of a row's entries."""
+    begins = rows.indptr[:-1][np.diff(rows.indptr) > 0]
+    return float(np.add.reduceat(np.abs(rows.data), begins).max()) if begins.size else 0.0
+
+
 def check_sparse(matrix: Any, name: str) -> None:
     """Refuse a sparse matrix that is not of real numbers, or has entries outside; nothing of it is changed."""
     if len(matrix.shape) != 2 or min(matrix.shape) < 0:
@@ -260,17 +266,14 @@ _LOOKS = 64
 class AlikeRows:
     """Runs of rows that have one pattern of offsets from the diagonal and weights; the patterns are kept once."""
 
-    def __init__(self, matrix: Any, begins: npt.NDArray[np.int64]) -> None:
-        known: dict[tuple[bytes, bytes], int] = {}
-        numbers = []
-        for row in begins.tolist():
-            part = slice(matrix.indptr[row], matrix.indptr[row + 1])
-            pattern = (matrix.indices[part] - np.int32(row)).tobytes(), matrix.data[part].tobytes()
-            numbers.append(known.setdefault(pattern, len(known)))
-        offsets = [np.frombuffer(own, np.int32) for own, _ in known]
-        weights = [np.frombuffer(own, np.float64) for _, own in known]
+    def __init__(self, matrix: Any, begins: npt.NDArray[np.int64], models: npt.NDArray[np.int64]) -> None:
+        # Patterns are those of the models, the first rows that have them.
+        firsts, numbers = np.unique(models, return_inverse=True)
+        rows = [slice(*matrix.indptr[row : row + 2]) for row in firsts.tolist()]
+        offsets = [matrix.indices[part] - np.int32(row) for part, row in zip(rows, firsts.tolist(), strict=True)]
+        weights = [matrix.data[part] for part in rows]
         starts = np.cumsum([0, *map(len, offsets)], dtype=np.int64)
-        runs = np.append(begins, matrix.shape[0]), np.array(numbers, dtype=np.int64)
+        runs = np.append(begins, matrix.shape[0]), numbers.astype(np.int64)
         self.columns = matrix.shape[1]
         self.patterns = Patterns(*runs, starts, np.concatenate(offsets), np.concatenate(weights))
         # Entries before every run, to share the runs out.
@@ -296,28 +299,27 @@ def alike_rows(matrix: Any) -> AlikeRows | None:
     count = matrix.shape[0]
     some = np.unique(np.linspace(1, count - 1, _LOOKS).astype(np.int64)) if count > TILE else np.zeros(0, np.int64)
     # A look at a few rows spares most matrices the comparison of all.
-    if 2 * int(_find_shifted(matrix, some).sum()) <= len(some):
+    if 2 * int(_find_shifted(matrix, some, some - 1).sum()) <= len(some):
         return None
-    begins = np.flatnonzero(np.concatenate([[True], ~_find_shifted(matrix, np.arange(1, count))]))
+    later = np.arange(1, count)
+    begins = np.flatnonzero(np.concatenate([[True], ~_find_shifted(matrix, later, later - 1)]))
     lengths = np.diff(begins, append=count)
-    return AlikeRows(matrix, begins) if 2 * int(lengths[lengths >= TILE].sum()) >= count else None
+    if 2 * int(lengths[lengths >= TILE].sum()) < count:
+        return None
+    marks = np.empty(len(begins), np.uint32)
+    words = matrix.data.view(np.int32)
+    load("passes").mark_rows(matrix.indices, matrix.indptr.view(np.uint32), words, begins, marks)
+    _, firsts, numbers = np.unique(marks, return_index=True, return_inverse=True)
+    models = begins[firsts[numbers]]
+    # Two patterns with one mark would be one in about 2^32 pairs.
+    return AlikeRows(matrix, begins, models) if _find_shifted(matrix, begins, models).all() else None
 
 
-def _find_shifted(matrix: Any, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Whether each of these rows is the row before it, shifted by one column."""
-    starts = matrix.indptr.astype(np.int64)
-    lengths = np.diff(starts)
-    same: npt.NDArray[np.bool_] = lengths[rows] == lengths[rows - 1]
-    compared, sizes = rows[same], lengths[rows[same]]
-    # Positions of all entries of the rows compared, one row after the other.
-    ends = np.cumsum(sizes)
-    here = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[compared] - (ends - sizes), sizes)
-    before = here - np.repeat(sizes, sizes)
-    unlike = (matrix.indices[here] != matrix.indices[before] + 1) | (matrix.data[here] != matrix.data[before])
-    wrong = np.zeros(matrix.shape[0], dtype=np.bool_)
-    wrong[np.repeat(compared, sizes)[unlike]] = True
-    same &= ~wrong[rows]
-    return same
+def _find_shifted(matrix: Any, rows: npt.NDArray[np.int64], models: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether each of these rows is its model, shifted along the diagonal."""
+    found = np.empty(len(rows), np.uint32)
+    load("passes").find_shifted(matrix.indices, matrix.indptr.view(np.uint32), matrix.data, rows, models, found)
+    return found > 0
 
 
 def passes_of(matrix: Any) -> AlikeRows | SparseRows:
