@@ -682,13 +682,21 @@ def test_slopes_at_the_start_bound_psi(seed):
     assert Psi <= Psi_of_slopes(found, slopes)
 
 
-def test_the_slopes_bound_of_psi_is_close_where_b_is_small():
-    curvature = Curvature(ss.Holder(1.0, 1.0), ss.Holder(1.0, 1.0), 1e-6, 1.0, 1.0)
-    # f = |x|^2/2: Psi = 7 |x|^2 and rho = |x|^2, so the bound is (9 + 12 * 3) |x|^2.
-    assert Psi_of_slopes(curvature, (1.0, 0.0)) == pytest.approx(45.0)
-    anchored = with_anchors(Curvature(ss.Holder(1.0, 2.0), ss.Holder(1.0, 8.0), 3.0, 0.5, 0.0), 0.0, 1.0)
-    rho, E = 4.0 / 0.5 + 9.0 / 0.5, 9.0 * 26.0 + 4.0 * (9.0 / 8.0 + 4.0 / 2.0)
-    assert Psi_of_slopes(anchored, (2.0, 3.0)) == pytest.approx(E + 12.0 * math.sqrt(rho * E))
+def test_the_slopes_bound_of_psi_has_the_constants_of_its_lemma_and_less_than_half_of_them_is_too_little():
+    # f = |x|^2/2: Psi = |x|^2 + 12 |x|^2/2 and rho = |x|^2.
+    bare = Curvature(ss.Holder(1.0, 1.0), ss.Holder(1.0, 1.0), 1e-6, 1.0, 1.0)
+    assert Psi_of_slopes(bare, (1.0, 0.0)) == 7.0
+    # f = 0, g = L_y/2 |y|^2, B = b, x_0 = 1, y_0 = b/L_y: r_y = 0, delta_x = b^2/L_y, and Psi is 8 delta_x.
+    b, L_y = 1.5, 4.0
+    anchored = with_anchors(Curvature(ss.Holder(1.0, 0.0), ss.Holder(1.0, L_y), b, 0.0, L_y), b, 0.0)
+    y = b / L_y
+    Psi = anchored.delta_x + anchored.delta_y * y * y + 6.0 * L_y * y * y
+    assert pytest.approx(8.0 * b * b / L_y) == Psi
+    assert 0.49 * Psi_of_slopes(anchored, (b * y, 0.0)) < Psi < Psi_of_slopes(anchored, (b * y, 0.0))
+    # Both slopes: rho = 4/0.5 + 9/0.5 (mu_yx^2/L_x = 1/2 is delta_y), s^2 = 4/2.
+    found = with_anchors(Curvature(ss.Holder(1.0, 2.0), ss.Holder(1.0, 8.0), 3.0, 0.5, 0.0), 0.0, 1.0)
+    rho, s = 26.0, math.sqrt(2.0)
+    assert Psi_of_slopes(found, (2.0, 3.0)) == pytest.approx(16.2 * rho + 16.8 * s * math.sqrt(rho) + 7.8 * s * s)
 
 
 def test_lanczos_steps_bound_the_smallest_singular_value_beyond_dense_sizes():

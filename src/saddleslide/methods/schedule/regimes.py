@@ -253,18 +253,17 @@ def _slopes(problem: SaddleProblem, start: tuple[Array, Array], norms: Norms) ->
 def Psi_of_slopes(curvature: Curvature, slopes: tuple[float, float]) -> float:
     """A bound on Psi from the lengths r_x, r_y of F(z_0), wherever the hypotheses of the plan hold (docs/theory.md).
 
-    With rho = r_x^2/delta_x + r_y^2/delta_y and E = 9 rho + 4 (r_y^2/L_y where beta_x > 0, r_x^2/L_x where beta_y > 0)
-    it is E + 12 sqrt(rho E).
+    With rho = r_x^2/delta_x + r_y^2/delta_y it is 7 rho where no anchor adds to delta; else, with s^2 the sum of
+    r_y^2/L_y where beta_x does and of r_x^2/L_x where beta_y does, 16.2 rho + 16.8 s sqrt(rho) + 7.8 s^2.
     """
     (r_x, r_y), delta_x, delta_y = slopes, curvature.delta_x, curvature.delta_y
     rho = r_x**2 / delta_x + r_y**2 / delta_y
-    anchored = 0.0
-    if curvature.beta_x > 0.0:
-        anchored += r_y**2 / curvature.g.H
-    if curvature.beta_y > 0.0:
-        anchored += r_x**2 / curvature.f.H
-    E = 9.0 * rho + 4.0 * anchored
-    return E + BREGMAN_PER_GAP * math.sqrt(rho * E)
+    through = delta_x > curvature.mu_x, delta_y > curvature.mu_y
+    if not any(through):
+        return 7.0 * rho
+    s = math.hypot(*(r / math.sqrt(other.H) for r, other, used in (
+        (r_y, curvature.g, through[0]), (r_x, curvature.f, through[1])) if used))  # fmt: skip
+    return 16.2 * rho + 16.8 * s * math.sqrt(rho) + 7.8 * s**2
 
 
 def Psi_of_sizes(curvature: Curvature, squares: tuple[float, float]) -> float:
