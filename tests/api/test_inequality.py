@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import saddleslide as ss
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.theory import sharp_bound
+from saddleslide.theory.levels import alpha_sequence
 from support import gathered
 
 F = ss.functions
@@ -90,6 +91,61 @@ def test_averages_of_operators_bound_the_weak_gap_of_nonlinear_ones():
         kinds.add(result.certificate.kind)
     assert kinds == {"gradients", "models"}
     assert max(ratios) > 0.02
+
+
+def extragradient(Q, M, project, z, T):
+    """The points z~ of one level with Q alone, and the weights of their average."""
+    alphas, ahead = np.array(alpha_sequence(T)), []
+    for alpha in alphas:
+        eta = M * alpha / alphas[-1]
+        ahead.append(project(z - Q(z) / eta))
+        z = project(ahead[-1] - (Q(ahead[-1]) - Q(z)) / eta)
+    return np.array(ahead), alphas[-1] ** 2 / alphas
+
+
+def test_averages_bound_the_weak_gap_with_the_weights_of_the_output_and_with_no_others():
+    box, kinds, alone, less = ss.domains.Box(-1.0, 1.0, shape=2), set(), 0, 0
+    grid = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 41), repeat=2)))
+    for seed in range(12):
+        K, c = np.random.default_rng(seed).standard_normal((2, 2, 2))
+        K, M = K - K.T, np.linalg.norm(K - K.T, 2) + 1.2
+
+        def Q(z, K=K, c=c[0]):
+            return K @ z + 0.3 * np.tanh(4.0 * z) + c
+
+        ahead, weights = extragradient(Q, M, box.project, np.ones(2), 20)
+        fields = np.array([Q(z) for z in ahead])
+
+        def bound(a, ahead=ahead, fields=fields):
+            return float(a @ np.sum(fields * ahead, axis=1)) + float(np.sum(np.abs(a @ fields)))
+
+        z = weights @ ahead
+        true = max(Q(u) @ (z - u) for u in grid)
+        result = ss.slide([ss.Component(operator=Q, lipschitz=M, name="Q")], box, np.ones(2), loops=(20,))
+        np.testing.assert_allclose(result.z, z, rtol=0.0, atol=1e-12)
+        at_z = float(Q(z) @ z) + float(np.sum(np.abs(Q(z))))
+        assert true <= result.gap == pytest.approx(min(bound(weights), at_z), rel=1e-9)
+        kinds.add(result.certificate.kind)
+        alone += true > bound(np.eye(20)[-1])
+        less += true > 0.7 * result.gap
+    assert "models" in kinds
+    # The values at the last point alone, and a bound that is 0.7 times as large, are too little.
+    assert alone > 3
+    assert less > 0
+
+
+@pytest.mark.parametrize("loops", [(7, 3), (1, 1), (2, 9)])
+def test_of_linear_functions_and_skew_operators_the_certified_weak_gap_is_the_true_one(loops):
+    """So no number below 1 can stand before the bound from averages, nor before that at the point."""
+    K, c = np.random.default_rng(1).standard_normal((2, 4, 4))
+    parts = [
+        ss.Component(F.Linear(c[0]), name="p"),
+        ss.Component(operator=lambda z: (K - K.T) @ z, lipschitz=np.linalg.norm(K - K.T, 2), name="Q"),
+    ]
+    result = ss.slide(parts, ss.domains.Box(-1.0, 1.0, shape=4), np.ones(4), loops)
+    slope = c[0] + (K - K.T) @ result.z
+    assert result.gap == pytest.approx(c[0] @ result.z + np.sum(np.abs(slope)), rel=1e-9)
+    assert result.gap <= result.bound
 
 
 def test_levels_are_sorted_and_loops_prove_the_target():
