@@ -109,7 +109,7 @@ def test_the_first_iterates_are_those_of_algorithm_1_with_the_loops_of_the_plan(
 
 
 def test_on_full_spaces_the_iterates_are_those_of_the_stages_of_theorem_4_4():
-    arena = Arena(seed=15, coupling=1.3e-4)
+    arena = Arena(seed=15, coupling=6.0)
     problem, method, found = free_problem(arena), ss.methods.by_name[NAME](), []
     oracles = Oracles(problem)
     state = method.init(oracles, Facts(problem), arena.split(arena.start), 0.1)

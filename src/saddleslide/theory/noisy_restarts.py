@@ -10,18 +10,19 @@ import math
 from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
-from saddleslide.theory.noise import comparator_noise
-from saddleslide.theory.restarts import CONTRACTION, Curvature, Stage, place_by_budget, restart_count, stage_terms
+from saddleslide.theory.restarts import (
+    ANCHORED_FACTOR,
+    CONTRACTION,
+    Curvature,
+    Stage,
+    place_by_budget,
+    prove_smallest,
+    restart_count,
+    stage_terms,
+)
 
-# 16 times the lower bound of Theorem 4.4 gives Psi, so the anchors' error enters as 16 Delta_anc.
-C_ANC = 16.0
-# Without anchors D_f + D_g >= Psi / 14: a share of 1/7 of them as squares, the rest as 12 D.
-FREE_FACTOR = 14.0
-# With anchors 8 (D_f + D_g) at the start comes back, 2/3 of Psi.
-ANCHORED_FACTOR, ANCHORED_SHARE = 16.0, 2.0 / 3.0
 # Practical factor on sigma^2 / Gamma_s: measured contractions are below 3/4 (docs/stochastic.md).
 PRACTICAL_NOISE = 8.0
-_HALVINGS = 20
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class NoisyStages:
     @property
     def floor(self) -> float:
         """4 C_anc Delta_anc / b: what E[Psi] is not proved to fall below."""
-        return 4.0 * C_ANC * self.residual / self.batch
+        return 4.0 * ANCHORED_FACTOR * self.residual / self.batch
 
 
 def noisy_stages(
@@ -59,8 +60,8 @@ def noisy_stages(
         )
     residual = curvature.beta_y * variances[0] + curvature.beta_x * variances[1]
     eps = 0.5 * target if residual > 0.0 else target
-    batch = max(1, math.ceil(4.0 * C_ANC * residual / eps)) if batch is None else batch
-    error = C_ANC * residual / batch
+    batch = max(1, math.ceil(4.0 * ANCHORED_FACTOR * residual / eps)) if batch is None else batch
+    error = ANCHORED_FACTOR * residual / batch
     stages, Gamma = [], Psi0
     for _ in range(restart_count(Psi0, eps) if Psi0 > eps else 0):
         if proved:
@@ -80,37 +81,12 @@ def noisy_stage(
     for name, variance, weight in zip("fg", variances, terms["B"].weights, strict=True):
         terms[name] = replace(terms[name], variance=variance / weight)
     calls = {
-        name: max(factor * need, 1.0) + noise_factor * terms[name].variance / Gamma for name, need in needs.items()
+        name: max(factor * max(need, 1.0), 1.0) + noise_factor * terms[name].variance / Gamma
+        for name, need in needs.items()
     }
     return Stage(place_by_budget(terms, calls), Gamma, curvature.beta_x, curvature.beta_y)
 
 
 def prove_noisy_stage(curvature: Curvature, Gamma: float, variances: tuple[float, float]) -> Stage:
     """The smallest budgets, one factor c on the square roots and c^2 on the noise, whose contraction is proved."""
-
-    def is_proved(c: float) -> bool:
-        return prove_contraction(noisy_stage(curvature, Gamma, variances, c, c * c)) <= CONTRACTION
-
-    good = 1.0
-    while not is_proved(good):
-        good *= 2.0
-    bad = good / 2.0
-    for _ in range(_HALVINGS):
-        middle = math.sqrt(good * bad)
-        good, bad = (middle, bad) if is_proved(middle) else (good, middle)
-    return noisy_stage(curvature, Gamma, variances, good, good * good)
-
-
-def prove_contraction(stage: Stage) -> float:
-    """A factor that E[Psi] falls by in this stage, beside the anchors' error.
-
-    The bound of Theorem VI_sliding_stochastic with the actual alphas is first * |z_s - z*|_P^2 + second * Gamma_s. The
-    lower bound of Theorem 4.4 turns it into max(16 first, 2/3) + 16 second with anchors, 14 (first + second) without.
-    """
-    first = 0.5 * math.fsum(
-        (level.L + level.term.tau) * level.last_alphas**2 + level.term.M * level.last_alphas for level in stage.levels
-    )
-    second = comparator_noise(stage.levels) / stage.Omega
-    if stage.beta_x > 0.0 or stage.beta_y > 0.0:
-        return max(ANCHORED_FACTOR * first, ANCHORED_SHARE) + ANCHORED_FACTOR * second
-    return FREE_FACTOR * (first + second)
+    return prove_smallest(lambda c: noisy_stage(curvature, Gamma, variances, c, c * c))

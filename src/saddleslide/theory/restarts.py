@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 from saddleslide.errors import InputError
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levels import Level, Term, nest_loops, place
-from saddleslide.theory.noise import steady
+from saddleslide.theory.noise import comparator_noise, steady
 
-# Proof of Theorem 4.4: rho gives 2/3 + 32 rho = 3/4; C_VI = 2^5 covers the factors of Theorem 3.3 for n = 3.
-RHO = 1.0 / 384.0
-C_VI = 32.0
 CONTRACTION = 0.75
+# Theorem 4.4 with the actual alphas (docs/theory.md). With anchors 16 times its lower bound gives Psi, and 8 (D_f +
+# D_g) of the start come back. Without them 14 (D_f + D_g) is at least Psi, and |z - z*|_P^2 <= Psi/7 at the start.
+ANCHORED_FACTOR, ANCHORED_SHARE = 16.0, 2.0 / 3.0
+FREE_FACTOR, FREE_SQUARES = 14.0, 1.0 / 7.0
+_HALVINGS = 20
 # D_f + D_g <= gap, and |z - z*|_P^2 <= 2 gap by strong convexity, so Psi = |.|^2 + 12 (D_f + D_g) <= 14 gap.
 SQUARE_PER_GAP = 2.0
 BREGMAN_PER_GAP = 12.0
@@ -122,6 +124,11 @@ class Stage:
     anchor_batch: int = 1
     anchor_error: float = 0.0
 
+    @property
+    def is_anchored(self) -> bool:
+        """Whether p_3 is active."""
+        return self.beta_x > 0.0 or self.beta_y > 0.0
+
 
 def anchor_calls(stage: Stage, name: str) -> int:
     """Calls that the anchor of "f" or "g" takes: b where its gradient is sampled, one where it is exact."""
@@ -138,18 +145,13 @@ def restart_count(Psi0: float, eps: float) -> int:
     return max(0, math.ceil(math.log(Psi0 / eps) / math.log(1.0 / CONTRACTION)))
 
 
-# What the error of an oracle adds to Psi: 16 times the lower bound of Theorem 4.4 gives Psi.
-ERROR_FACTOR = 16.0
-
-
 def list_stages(
     make: Callable[[Curvature, float], Stage], curvature: Curvature, Psi0: float, target: float,
     deltas: Mapping[str, float],
 ) -> tuple[Stage, ...]:  # fmt: skip
-    """Stages down to the target: Omega_0 = Psi0, Omega_{s+1} = 3/4 Omega_s + 16 sum of delta_i / prod alpha_{T-1}.
+    """Stages down to the target: Omega_0 = Psi0, Omega_{s+1} = 3/4 Omega_s + the errors of (delta, L)-oracles.
 
-    The second part is that of f and g with (delta, L)-oracles, in the bound of Theorem 3.3; they end where it is as
-    large as what a stage gains.
+    They end where these are as large as what a stage gains.
     """
     stages: list[Stage] = []
     Omega = Psi0
@@ -157,8 +159,7 @@ def list_stages(
         stage = make(curvature, Omega)
         if deltas:
             levels = tuple(_with_delta(level, deltas.get(level.term.name, 0.0)) for level in stage.levels)
-            error = ERROR_FACTOR * math.fsum(deltas.get(level.term.name, 0.0) / level.last_alphas for level in levels)
-            stage = replace(stage, levels=levels, anchor_error=error)
+            stage = replace(stage, levels=levels, anchor_error=_error_of_oracles(stage, deltas))
         after = CONTRACTION * Omega + stage.anchor_error if deltas else Psi0 * CONTRACTION ** (len(stages) + 1)
         if deltas and not after < _STANDSTILL * Omega:
             break
@@ -169,6 +170,18 @@ def list_stages(
     return tuple(stages)
 
 
+def _error_of_oracles(stage: Stage, deltas: Mapping[str, float]) -> float:
+    """What (delta, L)-oracles of f and g add to Psi in a stage, by the bound of Theorem 3.3 and by their anchors.
+
+    With anchors |f~'(x_in) - f'(x*)|^2 <= 2 L_x (D_f(x_in, x*) + delta_f): half a delta for each (docs/theory.md).
+    """
+    error = math.fsum(deltas.get(level.term.name, 0.0) / level.last_alphas for level in stage.levels)
+    if not stage.is_anchored:
+        return FREE_FACTOR * error
+    halves = 0.5 * (deltas.get("f", 0.0) * (stage.beta_y > 0.0) + deltas.get("g", 0.0) * (stage.beta_x > 0.0))
+    return ANCHORED_FACTOR * (error + halves)
+
+
 def _with_delta(level: Level, delta: float) -> Level:
     """The level with the error of its oracle beside its L."""
     if delta == 0.0:
@@ -177,22 +190,22 @@ def _with_delta(level: Level, delta: float) -> Level:
 
 
 def stage_budget(smoothness: Holder, Omega: float) -> float:
-    """R_1 or R_2 of Theorem 4.4 for a Hölder condition in the P-norm."""
+    """R-hat_1 or R-hat_2 of Theorem 4.4 for a Hölder condition in the P-norm; R_i is at least 1."""
     if smoothness.H == 0.0:
-        return 1.0
+        return 0.0
     nu = smoothness.nu
-    return max(float(smoothness.H ** (2.0 / (1.0 + 3.0 * nu)) * Omega ** ((nu - 1.0) / (1.0 + 3.0 * nu))), 1.0)
+    return float(smoothness.H ** (2.0 / (1.0 + 3.0 * nu)) * Omega ** ((nu - 1.0) / (1.0 + 3.0 * nu)))
 
 
 def stage_terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict[str, Term], dict[str, float]]:
-    """Terms of f, g and B in the norm of a stage, and the budgets R_i; `anchor` is the smoothness of p_3."""
+    """Terms of f, g and B in the norm of a stage, and the budgets R-hat_i; `anchor` is the smoothness of p_3."""
     weights = (curvature.delta_x, curvature.delta_y)
     if min(weights) <= 0.0:
         raise InputError(f"restarts: delta_x, delta_y are {weights}; Theorem 4.4 expects both > 0.")
     f, g = curvature.f.in_metric(weights[0]), curvature.g.in_metric(weights[1])
     p_3, M = Holder(1.0, anchor) if curvature.is_anchored else None, math.sqrt(curvature.kappa_xy)
     terms = (Term("f", f), Term("g", g), Term("B", p_3, M))
-    needs = {"f": stage_budget(f, Omega), "g": stage_budget(g, Omega), "B": max(M, 1.0)}
+    needs = {"f": stage_budget(f, Omega), "g": stage_budget(g, Omega), "B": M}
     return {term.name: replace(term, weights=weights, Omega=Omega) for term in terms}, needs
 
 
@@ -209,7 +222,7 @@ def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0, nam
     `names` are those with a level: a function that is a simple term as a whole has none.
     """
     terms, needs = stage_terms(curvature, Omega, curvature.anchor_smoothness)
-    calls = {name: max(factor * need, 1.0) for name, need in needs.items() if name in names}
+    calls = {name: max(factor * max(need, 1.0), 1.0) for name, need in needs.items() if name in names}
     return Stage(place_by_budget(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
 
 
@@ -220,23 +233,43 @@ def lengthen(stage: Stage, factor: float) -> Stage:
 
 
 def prove_stage(curvature: Curvature, Omega: float, names: str = "fgB") -> Stage:
-    """The calls and tolerances that the proof of Theorem 4.4 asks for: Psi falls to 3/4 Omega."""
-    terms, _ = stage_terms(curvature, Omega, curvature.kappa_xy if curvature.is_anchored else 0.0)
-    # C_VI kappa_xy/N^2 <= rho/4 and C_VI sqrt(kappa_xy)/N <= rho/4.
-    root = math.sqrt(curvature.kappa_xy)
-    calls = {"B": max(math.sqrt(4.0 * C_VI / RHO) * root, 4.0 * C_VI / RHO * root, 1.0), "f": 1.0, "g": 1.0}
-    smoothness = {name: p for name in "fg" if (p := terms[name].smoothness) is not None}
-    for name, p in smoothness.items():
-        # Smallest N with C_VI L(delta)/N^2 <= rho/4 at delta = rho Omega / N.
-        a = p.inexactness_exponent
-        if p.H > 0.0:
-            N = math.ceil((4.0 * C_VI / RHO ** (1.0 + a) * p.K * Omega ** (-a)) ** (1.0 / (2.0 - a)))
-            calls[name] = float(max(N, 1))
-    calls = {name: count for name, count in calls.items() if name in names}
-    for level in place_by_budget(terms, calls):
-        # delta_f = rho Omega / N_f with the calls that are made: loops are rounded up, so N_f may exceed the need.
-        if (name := level.term.name) in smoothness:
-            p = smoothness[name]
-            delta = 0.0 if p.nu == 1.0 or p.H == 0.0 else RHO * Omega / level.N
-            terms[name] = replace(level.term, inexact=(delta, p.L(delta)))
-    return Stage(place_by_budget(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
+    """The smallest budgets with which Psi is proved to fall to 3/4 Omega.
+
+    They are c^(4/(1 + 3 nu)) times R-hat_1 and R-hat_2, which leaves errors like 1/c^2 for every nu, and c R-hat_3.
+    """
+    terms, needs = stage_terms(curvature, Omega, curvature.anchor_smoothness)
+    powers = {"f": 4.0 / (1.0 + 3.0 * curvature.f.nu), "g": 4.0 / (1.0 + 3.0 * curvature.g.nu), "B": 1.0}
+
+    def make(factor: float) -> Stage:
+        calls = {name: max(factor ** powers[name] * needs[name], 1.0) for name in names}
+        return Stage(place_by_budget(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
+
+    return prove_smallest(make)
+
+
+def prove_smallest(make: Callable[[float], Stage]) -> Stage:
+    """The stage of the smallest factor whose contraction is proved."""
+    good = 1.0
+    while not prove_contraction(make(good)) <= CONTRACTION:
+        good *= 2.0
+    bad = good / 2.0
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(good * bad)
+        good, bad = (middle, bad) if prove_contraction(make(middle)) <= CONTRACTION else (good, middle)
+    return make(good)
+
+
+def prove_contraction(stage: Stage) -> float:
+    """A factor that (the expected) Psi falls by in this stage, beside the error of anchors.
+
+    The bound of Theorem VI_sliding_stochastic with the actual alphas is first |z_s - z*|_P^2 + second Omega. The proof
+    of Theorem 4.4 makes of it max(16 first, 2/3) + 16 second with anchors and 2 first + 14 second without.
+    """
+    first = 0.5 * math.fsum(
+        (level.L + level.term.tau) * level.last_alphas**2 + level.term.M * level.last_alphas for level in stage.levels
+    )
+    errors = math.fsum(level.delta / level.last_alphas for level in stage.levels)
+    second = (comparator_noise(stage.levels) + errors) / stage.Omega
+    if stage.is_anchored:
+        return max(ANCHORED_FACTOR * first, ANCHORED_SHARE) + ANCHORED_FACTOR * second
+    return FREE_FACTOR * (FREE_SQUARES * first + second)

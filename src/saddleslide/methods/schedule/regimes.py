@@ -94,8 +94,6 @@ def plan_restarts(
             partial(restarts.prove_stage, names=names),
         )
         deltas = {name: delta for name, (delta, _) in inexact_oracles(setting.problem, constants).items()}
-        if deltas and request.anchors:
-            raise InputError("plan: anchors take exact gradients, and f or g is Inexact; expected anchors=False.")
         stages = restarts.list_stages(proven if proved else practical, curvature, Psi0, target, deltas)
         if deltas:
             ends = CONTRACTION * stages[-1].Omega + stages[-1].anchor_error if stages else Psi0
