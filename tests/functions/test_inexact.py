@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,44 @@ def test_restarts_follow_their_recursion_with_the_error_of_the_oracles():
     coarse = with_modulus(next(iter(game(1, 0.1))), (1.0, 0.5))
     with pytest.raises(InputError, match="with the declared delta Psi is not proved to fall below"):
         ss.plan(coarse, 1e-3, regime="restarts", Psi0=100.0, proved=True)
+
+
+def test_anchors_take_inexact_oracles_for_half_an_error_each():
+    """16 sum delta / a + 8 (delta_f + delta_g) a stage, and Psi is never above what that says."""
+    made = np.random.default_rng(4)
+    x, y, size = made.standard_normal(3), made.standard_normal(3), 0.05
+    delta = 1.5 * size**2
+    B = np.linalg.qr(made.standard_normal((3, 3)))[0]
+
+    def off(shift):
+        # |z|^2/2 with its gradient taken at z + e, |e| = size, and a value that leaves room for the modulus 1/2.
+        def gradient(z):
+            return z + size * np.sign(np.sin(50.0 * z)) / math.sqrt(3.0) - shift
+
+        def value(z):
+            at = gradient(z) + shift
+            return 0.5 * float(at @ at) - float(shift @ at) + float((at - shift) @ (z - at)) - 0.5 * size**2
+
+        part = F.Custom(gradient, value, smoothness=ss.Holder(1.0, 2.0))
+        return F.Inexact(part, delta, 2.0, strong_convexity=0.5)
+
+    free = ss.domains.FullSpace(3)
+    problem = ss.SaddleProblem(f=off(x + B.T @ y), g=off(y - B @ x), B=B, X=free, Y=free)
+    start = (x + 4.0 * np.ones(3), y - 4.0 * np.ones(3))
+    plan = ss.plan(problem, 3.0, regime="restarts", Psi0=1000.0, anchors=True, start=start)
+    moduli = plan.constants["delta_x"].value, plan.constants["delta_y"].value
+    assert moduli == pytest.approx((1.0, 1.0))
+    stage = plan.schedule.stages[0]
+    assert (stage.beta_x, stage.beta_y) == (0.125, 0.125)
+    errors = sum(delta / level.last_alphas for level in stage.levels if level.term.name != "B")
+    assert stage.anchor_error == pytest.approx(16.0 * errors + 8.0 * 2.0 * delta)
+    point, bound = start, 2.0 * 7.0 * 48.0
+    for stage in plan.schedule.stages[:3]:
+        one = replace(plan, schedule=replace(plan.schedule, stages=(stage,)), tol=1e-300)
+        result = ss.run(problem, one, start=point)
+        point, bound = (result.x, result.y), 0.75 * bound + stage.anchor_error
+        squares = [float(np.sum((u - v) ** 2)) for u, v in zip(point, (x, y), strict=True)]
+        assert 7.0 * sum(squares) <= bound
 
 
 def test_the_mixed_regime_takes_inexact_oracles():

@@ -14,7 +14,7 @@ import scipy.sparse
 
 import saddles
 import saddleslide as ss
-from plans import rescheduled, stage_plan
+from plans import first_stages, rescheduled, stage_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.schedule.moduli import range_condition
 from saddleslide.methods.schedule.regimes import Psi_of_slopes
@@ -749,31 +749,76 @@ def test_restarts_take_simple_terms_in_the_base_case():
     # Without that |x|_1 leaves f no Hölder condition on the whole space.
     with pytest.raises(InputError, match="on an unbounded set"):
         ss.plan(problem, 1e-6, regime="restarts", simple=())
-    with pytest.raises(InputError, match="restarts take simple terms without anchors"):
-        ss.plan(problem, 1e-6, regime="restarts", simple=("f",), anchors=True)
 
 
-def test_a_proved_stage_with_simple_terms_contracts_by_three_quarters():
-    """Psi with the Bregman distance of the whole f, whose subgradient at the solution is -B^T y*."""
+def Psi_beside(problem, best, curvature):
+    """Psi of a problem with g = curvature/2 |y|^2 and the subgradient -B^T y* of f at x*."""
+    f, B = problem.f, np.asarray(problem.coupling.dense())
+
+    def Psi(x, y, weights):
+        bregman = f.value(x) - f.value(best.x) + best.y @ B @ (x - best.x)
+        near = weights[0] * np.sum((x - best.x) ** 2) + weights[1] * np.sum((y - best.y) ** 2)
+        return near + 12.0 * bregman + 6.0 * curvature * np.sum((y - best.y) ** 2)
+
+    return Psi
+
+
+def one_stage(problem, Psi, start, **settings):
+    """Psi after the first stage of a proved plan, and before it; the plan."""
+    settings = {"regime": "restarts", "proved": True, "start": start, **settings}
+    Psi0 = Psi(*start, weights_of(ss.plan(problem, 1e-6, Psi0=1.0, **settings)))
+    plan = ss.plan(problem, 1e-6, Psi0=Psi0, **settings)
+    one = rescheduled(plan, stages=plan.schedule.stages[:1])
+    one = first_stages(plan, 1, tol=UNREACHABLE)
+    runs = [ss.run(problem, one, start=start, rng=seed) for seed in range(16 if problem.g.sampled else 1)]
+    return np.mean([Psi(run.x, run.y, weights_of(plan)) for run in runs]), Psi0, plan
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.3])
+def test_a_proved_stage_with_simple_terms_contracts_by_three_quarters(sigma):
+    """Psi with the Bregman distance of the whole f, beside exact and beside sampled gradients of g."""
     problem, _, _ = elastic_net(1)
-    shrunk = ss.SaddleProblem(f=problem.f, g=problem.g, B=0.01 * problem.B, X=problem.X, Y=problem.Y)
-    best = ss.solve(shrunk, tol=1e-13)
-    plan = ss.plan(shrunk, 1e-6, regime="restarts", simple=("f", "g"), proved=True, Psi0=1.0)
-    delta_x, delta_y = weights_of(plan)
+    best, start = ss.solve(problem, tol=1e-13), (np.ones(4), np.ones(3))
+    g = F.Noisy(problem.g, sigma) if sigma else problem.g
+    noisy = ss.SaddleProblem(f=problem.f, g=g, B=problem.B, X=problem.X, Y=problem.Y)
+    simple = ("f",) if sigma else ("f", "g")
+    after, Psi0, plan = one_stage(noisy, Psi_beside(problem, best, 1.5), start, simple=simple)
+    assert plan.schedule.simple == simple
+    assert after <= 0.75 * Psi0
+    if sigma:
+        assert max(level.term.variance for level in plan.schedule.stages[0].levels) > 0.0
 
-    def Psi(x, y):
-        bregman = shrunk.f.value(x) - shrunk.f.value(best.x) + best.y @ shrunk.B @ (x - best.x)
-        near = delta_x * np.sum((x - best.x) ** 2) + (delta_y + 12.0 * 0.75) * np.sum((y - best.y) ** 2)
-        return near + 12.0 * bregman
 
-    start = (np.ones(4), np.ones(3))
-    Psi0 = Psi(*start)
-    plan = ss.plan(shrunk, 1e-6, regime="restarts", simple=("f", "g"), proved=True, Psi0=Psi0, start=start)
-    one = dataclasses.replace(
-        plan, schedule=dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:1]), tol=UNREACHABLE
-    )
-    result = ss.run(shrunk, one, start=start)
-    assert Psi(result.x, result.y) <= 0.75 * Psi0
+def test_an_anchor_is_made_of_the_function_that_has_no_simple_term():
+    """f = 1/2 |Ax - b|^2 + 0.3 |x|_1 with a flat direction: B gives x its curvature, by the slope of g."""
+    rng = np.random.default_rng(3)
+    A, B = rng.standard_normal((2, 3)), with_spectrum([1.0, 1.2, 1.5], 4, 3, rng)
+    f = F.LeastSquares(A, rng.standard_normal(2)) + 0.3 * F.L1()
+    problem = ss.SaddleProblem(f=f, g=F.Quadratic(1.5), B=B, X=D.FullSpace(3), Y=D.FullSpace(4))
+    best, start = ss.solve(problem, tol=1e-12), (np.ones(3), -np.ones(4))
+    after, Psi0, plan = one_stage(problem, Psi_beside(problem, best, 1.5), start, simple=("f",), anchors=True)
+    stage = plan.schedule.stages[0]
+    assert (stage.beta_x, stage.beta_y) == (1.0 / 6.0, 0.0)
+    assert plan.constants["delta_x"].value == pytest.approx(1.0 / 1.5)
+    assert after <= 0.75 * Psi0
+    with pytest.raises(InputError, match="a g without a simple term"):
+        ss.plan(problem, 1e-6, regime="restarts", simple=("f", "g"), anchors=True)
+
+
+def test_the_mixed_regime_takes_simple_terms():
+    """g = <c, y> + 0.2 |y|_1 has no level of its own: the one of y is that of lambda/2 |y|^2, and the gap is met."""
+    problem, _, _ = elastic_net(2)
+    g = F.Linear(np.array([0.1, -0.2, 0.05])) + 0.2 * F.L1()
+    flat = ss.SaddleProblem(f=problem.f, g=g, B=problem.B, X=problem.X, Y=D.Box(-2.0, 2.0, shape=3))
+    settings = {"regime": "mixed", "simple": ("f", "g"), "interior": ("y",)}
+    practical, proved = (ss.plan(flat, 0.05, proved=proved, **settings) for proved in (False, True))
+    level = next(level for level in practical.schedule.stages[0].levels if level.term.name == "g")
+    assert level.term.smoothness.H * level.term.weights[1] == pytest.approx(practical.schedule.regularisation.weight)
+    assert ss.run(flat, practical).status is ss.Status.SOLVED
+    assert proved.bound == 0.05
+    whole = ss.run(flat, replace(proved, tol=UNREACHABLE))
+    assert ss.certify(flat, whole.x, whole.y).gap <= 0.05
+    assert whole.method_calls.g == pytest.approx(proved.predicted_calls["g"], rel=0.01)
 
 
 # Psi as a target, and as what a result says.

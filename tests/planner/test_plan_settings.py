@@ -138,10 +138,8 @@ def test_declared_constants_and_orders_keep_their_functions_whole():
         ss.plan(problem, order="fgB", loops=(2, 2, 2), simple=("g",))
     with pytest.raises(InputError, match=r"simple has \['h'\]"):
         ss.plan(problem, 0.1, simple=("h",))
-    with pytest.raises(InputError, match="simple terms are for regimes 'degenerate' and 'restarts'"):
-        ss.plan(problem, 0.1, simple=("g",), regime="mixed")
-    with pytest.raises(InputError, match="restarts take simple terms without anchors and noise"):
-        ss.plan(problem, 0.1, simple=("g",), regime="restarts", anchors=True, interior=("x", "y"))
+    with pytest.raises(InputError, match="anchors take f' of an f and g' of a g without a simple term"):
+        ss.plan(problem, 0.1, simple=("f", "g"), regime="restarts", anchors=True, interior=("x", "y"))
     # Simple terms are no obstacle; what is missing is curvature of y.
     with pytest.raises(InputError, match="regime 'restarts' expects both > 0"):
         ss.plan(problem, 0.1, simple=("g",), regime="restarts")

@@ -47,8 +47,9 @@ def noisy_stages(
     proved: bool,
     factor: float,
     batch: int | None = None,
+    names: str = "fgB",
 ) -> NoisyStages:
-    """All stages down to E[Psi] <= target; with anchors half of it is left to their residual.
+    """All stages down to E[Psi] <= target; with anchors half of it is left to their residual. `names` have a level.
 
     Gamma_0 = Psi_0 and Gamma_{s+1} = 3/4 Gamma_s + C_anc Delta_anc / b bound E[Psi] at the starts of the stages, where
     Delta_anc = beta_y sigma_x^2 + beta_x sigma_y^2. The paper's b = max(1, ceil(4 C_anc Delta_anc / eps)) gives 2 eps.
@@ -65,17 +66,18 @@ def noisy_stages(
     stages, Gamma = [], Psi0
     for _ in range(restart_count(Psi0, eps) if Psi0 > eps else 0):
         if proved:
-            stage = prove_noisy_stage(curvature, Gamma, variances)
+            stage = prove_noisy_stage(curvature, Gamma, variances, names)
         else:
-            stage = noisy_stage(curvature, Gamma, variances, factor, PRACTICAL_NOISE)
+            stage = noisy_stage(curvature, Gamma, variances, factor, PRACTICAL_NOISE, names)
         stages.append(replace(stage, anchor_batch=batch, anchor_error=error))
         Gamma = CONTRACTION * Gamma + error
     return NoisyStages(tuple(stages), residual, batch)
 
 
 def noisy_stage(
-    curvature: Curvature, Gamma: float, variances: tuple[float, float], factor: float, noise_factor: float
-) -> Stage:
+    curvature: Curvature, Gamma: float, variances: tuple[float, float], factor: float, noise_factor: float,
+    names: str = "fgB",
+) -> Stage:  # fmt: skip
     """Budgets factor * max(sqrt(kappa), 1) + noise_factor * sigma^2 / (delta Gamma_s), tau with R^2 = Gamma_s."""
     terms, needs = stage_terms(curvature, Gamma, curvature.anchor_smoothness)
     for name, variance, weight in zip("fg", variances, terms["B"].weights, strict=True):
@@ -83,10 +85,11 @@ def noisy_stage(
     calls = {
         name: max(factor * max(need, 1.0), 1.0) + noise_factor * terms[name].variance / Gamma
         for name, need in needs.items()
+        if name in names
     }
     return Stage(place_by_budget(terms, calls), Gamma, curvature.beta_x, curvature.beta_y)
 
 
-def prove_noisy_stage(curvature: Curvature, Gamma: float, variances: tuple[float, float]) -> Stage:
+def prove_noisy_stage(curvature: Curvature, Gamma: float, variances: tuple[float, float], names: str = "fgB") -> Stage:
     """The smallest budgets, one factor c on the square roots and c^2 on the noise, whose contraction is proved."""
-    return prove_smallest(lambda c: noisy_stage(curvature, Gamma, variances, c, c * c))
+    return prove_smallest(lambda c: noisy_stage(curvature, Gamma, variances, c, c * c, names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -58,19 +58,32 @@ def inactive_blocks(problem: SaddleProblem, request: Request) -> tuple[bool, boo
     return isinstance(X, FullSpace) or "x" in request.interior, isinstance(Y, FullSpace) or "y" in request.interior
 
 
-def find_moduli(
-    problem: SaddleProblem, request: Request, noisy: bool, L_xy: float, norms: Norms = (None, None)
-) -> CouplingModuli:
-    """Both moduli, declared or found, in the norms of the blocks; those declared and L_xy are Euclidean.
+def free_anchors(problem: SaddleProblem, request: Request, simple: Collection[str] = ()) -> tuple[bool, bool]:
+    """Whether f' may be the anchor of y and g' that of x.
 
-    Theorem 4.4 wants zeta = 0 (the normal vector of Y) for beta_x and xi = 0 (that of X) for beta_y.
+    Theorem 4.4 wants xi = 0 (the normal vector of X) for beta_y and zeta = 0 (that of Y) for beta_x, and a smooth f or
+    g as a whole: the slope of a simple term jumps, so that nothing bounds what it differs by at the solution.
     """
-    free_x, free_y = inactive_blocks(problem, request)
-    if not (free_x or free_y):
+    x, y = inactive_blocks(problem, request)
+    return x and "f" not in simple, y and "g" not in simple
+
+
+def find_moduli(
+    problem: SaddleProblem, request: Request, noisy: bool, L_xy: float, norms: Norms = (None, None),
+    simple: Collection[str] = (),
+) -> CouplingModuli:  # fmt: skip
+    """Both moduli, declared or found, in the norms of the blocks; those declared and L_xy are Euclidean."""
+    free_x, free_y = free_anchors(problem, request, simple)
+    if not any(inactive_blocks(problem, request)):
         raise InputError(
             f"plan: anchors can not be used: X is {problem.X} and Y is {problem.Y}, whose constraints can be active. "
             "Theorem 4.4 expects a zero normal vector at the solution. Declare interior=('x',), ('y',) or both if you "
             "know that, or use anchors=False, which is always allowed."
+        )
+    if not (free_x or free_y):
+        raise InputError(
+            f"plan: anchors take f' of an f and g' of a g without a simple term, and simple is {tuple(simple)}; "
+            "expected one of them without, or anchors=False, which is always allowed."
         )
     if noisy:
         # The stochastic statement takes mu_xy = mu_yx = 0: anchors, but delta = mu.

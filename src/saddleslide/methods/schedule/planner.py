@@ -27,7 +27,7 @@ from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_
 from saddleslide.facts.requirements import run_hypotheses
 from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.metric_choice import build_metric, choose_metric
-from saddleslide.methods.schedule.moduli import CouplingModuli, find_moduli, inactive_blocks
+from saddleslide.methods.schedule.moduli import CouplingModuli, find_moduli, free_anchors
 from saddleslide.methods.schedule.regimes import bare_curvature, inexact_oracles, plan_restarts
 from saddleslide.methods.schedule.request import SHARP, Request
 from saddleslide.methods.sliding.view import view_of
@@ -176,7 +176,7 @@ def _norms_asked_for(problem: SaddleProblem, metric: Any, start: tuple[Array, Ar
 def _candidates(problem: SaddleProblem, request: Request, costs: Costs) -> Iterator[Candidate]:
     for setting in _settings(problem, request):
         bounded = all(map(math.isfinite, setting.squares))
-        if setting.simple and not bounded and request.loops is None and request.regime != "restarts":
+        if setting.simple and not bounded and request.loops is None and request.regime not in ("restarts", "mixed"):
             if request.simple == "auto":
                 continue
             raise InputError(
@@ -212,7 +212,7 @@ def _curvature_through_B(setting: Setting, request: Request) -> CouplingModuli:
         return CouplingModuli()
     noisy, L_xy = is_sampled(setting.problem), request.known_constants.get("L_xy")
     norm = setting.problem.coupling.norm.upper if L_xy is None else L_xy
-    return find_moduli(setting.problem, request, noisy, norm, setting.norms)
+    return find_moduli(setting.problem, request, noisy, norm, setting.norms, setting.simple)
 
 
 def _regimes(setting: Setting, request: Request, bounded: bool, through: CouplingModuli) -> list[str]:
@@ -232,7 +232,8 @@ def _regimes(setting: Setting, request: Request, bounded: bool, through: Couplin
     if max(through.values) > 0.0:
         # Anchors give a block what B has there, if the other function is smooth.
         used = setting.constants(["restarts"], proved=False)
-        effective = with_anchors(bare_curvature(used), *through.values, inactive_blocks(problem, request))
+        free = free_anchors(problem, request, setting.simple)
+        effective = with_anchors(bare_curvature(used), *through.values, free)
         curved = [effective.delta_x > 0.0, effective.delta_y > 0.0]
     other = {2: ["restarts"], 1: ["mixed"], 0: []}[sum(curved)]
     if not bounded:
@@ -251,10 +252,6 @@ def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -
     drawn = [name for name in simple if getattr(setting.problem, name).sampled]
     if drawn:
         complaints.append(f"simple has {drawn}, whose gradients are sampled; a proximal step would use exact values.")
-    if simple and "mixed" in regimes:
-        complaints.append(f"simple terms are for regimes 'degenerate' and 'restarts'; received simple={simple}.")
-    if simple and "restarts" in regimes and (request.anchors or is_sampled(setting.problem)):
-        complaints.append("restarts take simple terms without anchors and noise; expected neither.")
     raise_all("plan", complaints)
 
 

@@ -16,7 +16,7 @@ from saddleslide.facts.metric_constants import Norms, diameter_in, dual_length, 
 from saddleslide.facts.noise import refuse_unbounded_block, variances
 from saddleslide.facts.requirements import restart_hypotheses
 from saddleslide.functions.entrywise import Linear
-from saddleslide.methods.schedule.moduli import CouplingModuli, inactive_blocks
+from saddleslide.methods.schedule.moduli import CouplingModuli, free_anchors, inactive_blocks
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
@@ -78,8 +78,11 @@ def plan_restarts(
         tol = target / per_gap if tol is None and not proved else tol
     usual = SAMPLED_FACTOR if any(noise) else PRACTICAL_FACTOR
     factor = usual if request.factor is None else float(request.factor)
+    # A block that is regularised has a level for that, also where its function is simple as a whole.
+    added = "" if extra is None else "fg"["xy".index(extra.block)]
+    names = "".join(name for name in "fgB" if name in (*setting.levels, added))
     if any(noise):
-        noisy = noisy_stages(curvature, Psi0, target, noise, proved, factor, request.anchor_batch)
+        noisy = noisy_stages(curvature, Psi0, target, noise, proved, factor, request.anchor_batch, names)
         stages = noisy.stages
         if noisy.residual != 0.0:
             used |= {
@@ -88,7 +91,6 @@ def plan_restarts(
                 "floor": Constant(noisy.floor, "4 C_anc Delta_anc / b: E[Psi] is not proved to fall below it"),
             }
     else:
-        names = "".join(setting.levels)
         practical, proven = (
             partial(restarts.practical_stage, factor=factor, names=names),
             partial(restarts.prove_stage, names=names),
@@ -154,7 +156,7 @@ def _effective_curvature(
         moduli = (0.0, moduli[1]) if extra.block == "x" else (moduli[0], 0.0)
         ranges.pop(extra.block, None)
     if request.anchors:
-        found = with_anchors(found, *moduli, inactive_blocks(setting.problem, request))
+        found = with_anchors(found, *moduli, free_anchors(setting.problem, request, setting.simple))
     if extra is not None:
         assert tol is not None
         # epsilon'_star with the effective modulus of the block that has curvature, anchors included.
