@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
     from saddleslide.functions.base import Function
     from saddleslide.functions.minimum import LowerModel
+    from saddleslide.metrics.base import Metric
 
     # Of f near x, and of g near y.
     XLinearisation: TypeAlias = "Linearisation"
@@ -69,6 +70,8 @@ class Candidate:
     columns: tuple[list[Column], list[YColumn]] | None = None
     # A lower model of the costly part of g, averaged with the same weights as this x.
     g_averaged: tuple[float, YArray] | None = None
+    # The metric of the method's steps, which stands for the Hessian of f.
+    metric: Metric | None = None
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, inner_product, length_of
-from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
+from saddleslide.certificates.residuals import CutState
 from saddleslide.functions.roundings import FEW
 
 # Directions that are kept: more add little, since the last ones are along those in which the residual still lies.
@@ -29,17 +28,6 @@ _MOST = 12
 _SAME, _SINGULAR = 1e-14, 1e-13
 # Steps of an ascent on a set; one that raises the bound by less than this part of the first is the last.
 _ROUNDS, _LITTLE = 4, 0.02
-
-
-@dataclass(eq=False, repr=False)
-class CutState(State):
-    """Unit directions, the Hessian along each with what rounding may have done to it, and the last linearisation."""
-
-    ways: list[Array] = field(default_factory=list)
-    turns: list[Array] = field(default_factory=list)
-    noise: list[float] = field(default_factory=list)
-    last: Linearisation | None = None
-    last_error: float = 0.0
 
 
 class Peak(NamedTuple):
@@ -63,12 +51,18 @@ class Cuts(CutState):
         if last is not None and last.point is known.point:
             return
         self.last, self.last_error = known, error + FEW * known.sizes[1]
-        if last is None:
-            return
-        way = known.point - last.point
+        if last is not None:
+            self._join(last, known, self.last_error + before)
+
+    def add_beside(self, known: Linearisation, other: Linearisation, error: float) -> None:
+        """The direction between two points, which the next one does not begin at; both gradients round by `error`."""
+        self._join(known, other, error + FEW * (known.sizes[1] + other.sizes[1]))
+
+    def _join(self, first: Linearisation, last: Linearisation, error: float) -> None:
+        way = last.point - first.point
         size = length_of(way)
-        if _SAME * (1.0 + known.sizes[0]) < size < math.inf:
-            self._keep(way / size, (known.gradient - last.gradient) / size, (self.last_error + before) / size)
+        if _SAME * (1.0 + last.sizes[0]) < size < math.inf:
+            self._keep(way / size, (last.gradient - first.gradient) / size, error / size)
 
     def _keep(self, way: Array, turn: Array, noise: float) -> None:
         if len(self.ways) == _MOST:
@@ -142,15 +136,26 @@ class Cuts(CutState):
                 break
         return Peak(weights, level)
 
+    def inverse(self, mu: float) -> Array:
+        """Of the curvature of the bound in the weights on the whole space; on a set that is less."""
+        bent, turned = self._products()
+        values, vectors = self._decompose(turned / mu - bent, mu)
+        return np.asarray(vectors / values @ vectors.T)
+
     def _solution(self, curvature: Array, up: Array, mu: float) -> Array:
-        """The Newton step. Directions that hardly differ, or along which the curvature is mu, are left out."""
+        """The Newton step."""
+        values, vectors = self._decompose(curvature, mu)
+        step: Array = vectors @ ((vectors.T @ up) / values)
+        return step
+
+    def _decompose(self, curvature: Array, mu: float) -> tuple[Array, Array]:
+        """Eigenvalues and vectors. Directions that hardly differ, or along which the curvature is mu, are left out."""
         noise = np.array(self.noise)
         curvature = 0.5 * (curvature + curvature.T)
         curvature[np.diag_indices_from(curvature)] += len(noise) * noise**2 / mu
         values, vectors = np.linalg.eigh(curvature)
         good = values > _SINGULAR * float(self._turned.diagonal().max()) / mu
-        step: Array = vectors[:, good] @ ((vectors[:, good].T @ up) / values[good])
-        return step
+        return values[good], vectors[:, good]
 
     def at(self, weights: Array) -> tuple[Array, Array, float]:
         """The sum of the directions with these weights, the Hessian along it, and a bound on the rounding of that."""

@@ -38,6 +38,8 @@ class QuestionsState(State):
     oracles: Oracles
     response: YArray
     g_allowance: float = 0.0
+    # How many of f bounds may take that come for less.
+    f_allowance: float = 0.0
     # What the adjoint of B may differ from its transpose by, in norm, as far as pairs of products show it.
     mismatch: float = 0.0
     # Why the last certified minimum is missing.

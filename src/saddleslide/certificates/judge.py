@@ -23,7 +23,7 @@ from saddleslide.certificates.bounds import Bounds
 from saddleslide.certificates.candidate import Candidate, HullState, Split
 from saddleslide.certificates.guards import PairGuard, check_own_steps
 from saddleslide.certificates.inspection import Inspection, Questions
-from saddleslide.certificates.looks import Looks
+from saddleslide.certificates.looks import AscentState, Looks
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.scale import Scale
 from saddleslide.certificates.unbounded import Around, Rays, SolutionsState
@@ -74,6 +74,7 @@ class JudgeState(Bounds):
     scale: Scale
     looks: Looks
     hull: HullState
+    ascent: AscentState
 
 
 class Judge(JudgeState):
@@ -110,6 +111,8 @@ class Judge(JudgeState):
         self.below = ResidualBound(split.f_rest, split.f_simple, X)
         self.above = ResidualBound(split.g_rest, split.g_simple, Y)
         self.solutions, self.nearby, self.hull = SolutionsState(), Around(self), HullState()
+        climbs = self.below.combines and isinstance(split.g_rest, Zero)
+        self.ascent = certificates.Ascent(asked, self.below) if climbs else AscentState()
         if not (self.below.possible and self.above.possible):
             self.solutions = certificates.Solutions(asked, self, self.below, self.above)
             self.nearby = certificates.Nearby(asked, self, self.below, self.above, self._start, self.goal.radius)
@@ -261,7 +264,9 @@ class Judge(JudgeState):
                 guard.look(known)
         if may_wait and (self._is_rough or candidate.columns is not None):
             certificates.look_over_hull(self.hull, at, looks.seen, self, (self.below, self.above))
-        self._raise_lower_by_gradient(at)
+        self.raise_lower_by_gradient(at)
+        if may_wait:
+            self.ascent.raise_lower(self, at)
         if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
             self._raise_lower_by_average(*candidate.averaged, at)
         if candidate.g_averaged is not None and self.problem.Y.bounded and self.above.modulus == 0.0:
@@ -293,7 +298,7 @@ class Judge(JudgeState):
         # Where a method remembers cuts of its own, these say more than one best response.
         spends = at.candidate.columns is None and affordable
         if free or (looks.seen >= looks.next_try and (decides or missing) and spends):
-            self._lower_upper_exactly(at)
+            self.lower_upper_exactly(at)
             looks.note_try()
         self._look_farther(at)
         return self.known_gap
@@ -307,7 +312,7 @@ class Judge(JudgeState):
         at.fall = self._fallen[1] if self._fallen[0] is at.x else at.fall
         # Asked for first: it may show that products are less exact than was believed.
         pull = at.pull
-        self._lower_upper_exactly(at)
+        self.lower_upper_exactly(at)
         self.note_size(at.value, at.coupled)
         found = asked.minimum(asked.f, pull, at.x, accuracy, max_gradients)
         if found is None:
@@ -402,10 +407,15 @@ class Judge(JudgeState):
         g_value = self.asked.value_of("g", candidate.y) if candidate.g_value is None else candidate.g_value
         here, bound = self.below.expect(pull, known)
         decisive = max(self.target, ROUNDING * self.magnitude, 4.0 * self.margins)
+        gap = min(here - g_value, self.upper) - max(bound - g_value, self.lower)
         # A NaN is looked at.
-        return bool(min(here - g_value, self.upper) - max(bound - g_value, self.lower) > _NEARLY * decisive)
+        return bool(gap > _NEARLY * decisive) and not self.ascent.hopes(gap / decisive, self.looks.rate)
 
-    def _raise_lower_by_gradient(self, at: Inspection) -> None:
+    def part_of_target(self, upper: float) -> float:
+        """The gap below an upper bound in units of the target."""
+        return (upper - self.lower) / self.target if self.target > 0.0 else math.inf
+
+    def raise_lower_by_gradient(self, at: Inspection) -> None:
         """The bound from the gradient of f that the method knows, for one product."""
         known = at.candidate.linearisation
         if known is None:
@@ -439,7 +449,7 @@ class Judge(JudgeState):
         terms = abs(at.value) + abs(constant) + abs(found.lower)
         self.accept_upper(at.value - constant - found.lower, at, margin, terms, found.rounding)
 
-    def _lower_upper_exactly(self, at: Inspection) -> None:
+    def lower_upper_exactly(self, at: Inspection) -> None:
         """The bound from a certified best response to x."""
         asked, is_costly = self.asked, not isinstance(self.asked.split.g_rest, Zero)
         most = int(max(asked.g_allowance - self.calls.g - 1, 1)) if is_costly else _FEWEST_GRADIENTS

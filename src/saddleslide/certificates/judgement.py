@@ -138,7 +138,8 @@ class BoundsJudgement(Judgement):
 
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Certified gap of the run, this candidate included."""
-        self.judge.asked.g_allowance = _PART * own.g + _TWO
+        asked = self.judge.asked
+        asked.f_allowance, asked.g_allowance = max(_PART * own.f, _TWO), _PART * own.g + _TWO
         self.judge.judge(candidate, may_wait=True)
         return self.judge.known_gap
 

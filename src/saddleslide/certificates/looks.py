@@ -1,15 +1,22 @@
-"""When a point is looked at: nobody looks where no look can meet the target."""
+"""When a point is looked at: nobody looks where no look can meet the target, nor seeks a better y."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from saddleslide.arrays.state import State
+
+if TYPE_CHECKING:
+    from saddleslide.certificates.inspection import Inspection
+    from saddleslide.certificates.judge import Judge
 
 # Looks are at most 1 + seen // _RARER steps apart, at first no more than 1 + _RAREST; where bounds come and go, as all
 # do but those from all gradients together, no more than 1 + _WARY; after many steps a sixteenth of them go by unseen.
 _RARER, _RAREST, _WARY, _LATE = 4, 4, 2, 16
+# By what a better y, and a product beside it, are hoped to divide a gap, before one has been made.
+FIRST_RAISED, FIRST_GAIN = 3.0, 8.0
 
 
 @dataclass(eq=False, repr=False)
@@ -49,3 +56,18 @@ class Looks(State):
             ahead = min(max(0.5 * left, _WARY), self.seen // _RARER, most)
         # Where bounds can be expected at less than they cost, every second point is asked for that alone.
         self.next_look = self.seen + 1 + max(int(ahead), int(foresees))
+
+
+@dataclass(eq=False, repr=False)
+class AscentState(State):
+    """By what the last better y and the last product for it have divided the gap; `Ascent` (ascent.py) seeks them."""
+
+    raised: float = FIRST_RAISED
+    gain: float = FIRST_GAIN
+
+    def hopes(self, ratio: float, rate: float) -> bool:
+        """Whether a gap of so many targets may meet the target that way, where steps divide it at this rate."""
+        return False
+
+    def raise_lower(self, judge: Judge, at: Inspection) -> None:
+        """Try to, where that may decide."""

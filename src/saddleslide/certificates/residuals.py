@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from saddleslide import certificates
 from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
-from saddleslide.certificates.cuts import Cuts, Peak
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.norms import Ball
@@ -45,15 +45,27 @@ from saddleslide.functions.trust import (
 
 if TYPE_CHECKING:
     from saddleslide.certificates.candidate import Column
+    from saddleslide.certificates.cuts import Cuts, Peak
 
 EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(eq=False, repr=False)
+class CutState(State):
+    """Unit directions, the Hessian along each with what rounding may have done to it, and the last linearisation."""
+
+    ways: list[Array] = field(default_factory=list)
+    turns: list[Array] = field(default_factory=list)
+    noise: list[float] = field(default_factory=list)
+    last: Linearisation | None = None
+    last_error: float = 0.0
 
 
 @dataclass(eq=False, repr=False)
 class ResidualState(State):
     """What bounds rest on: directions that are known, the last margin, the curvature seen, a gradient of own code."""
 
-    cuts: Cuts = field(default_factory=Cuts)
+    cuts: CutState = field(default_factory=CutState)
     # What was given up for rounding in the last bound.
     margin: float = 0.0
     curvature: float = 0.0
@@ -63,15 +75,19 @@ class ResidualState(State):
 class ResidualBound(ResidualState):
     """Bounds for h = rest + simple, where `simple` has a proximal step on the domain."""
 
+    cuts: Cuts
+
     def __init__(self, rest: Function, simple: Function, domain: Domain) -> None:
         super().__init__()
         self.rest, self.simple, self.domain = rest, simple, domain
         self.modulus = modulus_for_bounds(rest, simple, domain)
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
         # Old gradients of a quadratic are combined; on a set, where nobody has to be believed that it is one.
-        self._is_free = isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
-        certain = self._is_free or not (list_declared_forms(rest) or runs_own_code(simple))
+        self.is_free = isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
+        certain = self.is_free or not (list_declared_forms(rest) or runs_own_code(simple))
         self.combines = rest.quadratic and self.modulus > 0.0 and certain
+        if self.combines:
+            self.cuts = certificates.Cuts()
         # The point that a bound was expected for last, and where.
         self._expected: tuple[Linearisation, Array, Peak] | None = None
         # Beside q/2 |x|^2 + <b, x> systems with the Hessian, shifted by q, give the minimum itself.
@@ -130,9 +146,27 @@ class ResidualBound(ResidualState):
         if self.combines:
             self.cuts.add(known, self.errors(known).gradient)
 
+    def remember_beside(self, known: Linearisation, other: Linearisation) -> None:
+        """Keep what another gradient says of the curvature, which the next one is not compared with."""
+        self._expected = None
+        self.cuts.add_beside(known, other, self.errors(known).gradient + self.errors(other).gradient)
+
+    def weights_at(self, pull: Array, known: Linearisation) -> Array:
+        """Those of the directions at the point that a bound is made at."""
+        peak = self._peak(known.gradient + pull, known, pull)
+        return np.zeros(len(self.cuts.ways)) if peak is None else peak.weights
+
+    def left_over(self, pull: Array, known: Linearisation) -> Array:
+        """The slope that is left there."""
+        return known.gradient + pull + self.cuts.at(self.weights_at(pull, known))[1]
+
     def foresees_at(self, known: Linearisation | None) -> bool:
         """Whether a bound can be expected for less than it takes to make it: on a set it can not, nor by a factor."""
-        return self.combines and self._is_free and (known is None or self._factor(known.gradient) is None)
+        return self.combines and self.is_free and (known is None or not self.has_factor(known))
+
+    def has_factor(self, known: Linearisation) -> bool:
+        """Whether the minimum itself is known."""
+        return self._factor(known.gradient) is not None
 
     def expect(self, pull: Array, known: Linearisation) -> tuple[float, float]:
         """h(p) + <pull, p> at the point of a gradient, and where the bound of `minimum` would lie but for rounding."""
@@ -148,15 +182,16 @@ class ResidualBound(ResidualState):
         if self._expected is not None and self._expected[0] is known and self._expected[1] is pull:
             return self._expected[2]
         self.remember(known)
-        if self._is_free:
+        if self.is_free:
             peak = self.cuts.peak(residual, self.modulus)
         else:
             clips = isinstance(self.simple, Zero) and isinstance(self.domain, Box)
-            peak = self.cuts.peak_within(residual, known.point, self.modulus, self._respond, clips)
+            peak = self.cuts.peak_within(residual, known.point, self.modulus, self.respond, clips)
         self._expected = None if peak is None else (known, pull, peak)
         return peak
 
-    def _respond(self, v: Array) -> tuple[Array, float]:
+    def respond(self, v: Array) -> tuple[Array, float]:
+        """The minimiser of simple + mu/2 |. - v|^2 over the set, and the simple part there."""
         s = prox(self.simple, v, self.modulus, self.domain)
         return s, self.simple_value(s)
 
@@ -262,5 +297,5 @@ class ResidualBound(ResidualState):
         lost += FEW * (steep + turned) * (length_of(point) + length)
         there = Errors(lost, wrong + made.gradient + FEW * (steep + turned))
         value = base + inner_product(slope, move) + 0.5 * inner_product(move, turn)
-        domain = FullSpace(point.shape) if self._is_free else self.domain
+        domain = FullSpace(point.shape) if self.is_free else self.domain
         return model_minimum(value, slope + turn, point + move, self.modulus, self.simple, domain, there)

@@ -287,7 +287,7 @@ class AdaptiveSliding(Method):
         return state.found.x, state.found.y
 
     def candidates(self, state: AdaptiveState, oracles: Oracles) -> tuple[Candidate, ...]:
-        return (state.found,)
+        return (replace(state.found, metric=self._iteration(oracles, state.metric).metric),)
 
     def learn(
         self, state: AdaptiveState, gaps: Sequence[float], judge: Judge, oracles: Oracles
