@@ -347,6 +347,9 @@ def test_small_arrays_are_left_to_numpy_unless_compiling_was_asked_for(monkeypat
         monkeypatch.setattr(switch._Switch, "always", always)
         sizes = (None, 1, switch.SMALL - 1, switch.SMALL)
         assert [jit_enabled(size) for size in sizes] == [True, always, always, True]
+        # Beside a matrix whose products are compiled, half of that is enough.
+        half = [jit_enabled(size, beside=switch.SMALL) for size in (switch.SMALL // 2 - 1, switch.SMALL // 2)]
+        assert half == [always, True] and jit_enabled(switch.SMALL // 2, beside=switch.SMALL - 1) is always
     with jit(False):
         assert not jit_enabled(switch.SMALL)
 

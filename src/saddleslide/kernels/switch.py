@@ -41,9 +41,13 @@ class _Switch:
     seconds: float = 0.0
 
 
-def jit_enabled(size: int | None = None) -> bool:
-    """Whether compiled kernels are used, for passes over so many numbers: as the environment said, or as `jit` says."""
-    return _Switch.on and (size is None or _Switch.always or size >= SMALL)
+def jit_enabled(size: int | None = None, beside: int = 0) -> bool:
+    """Whether compiled kernels are used, for passes over so many numbers: as the environment said, or as `jit` says.
+
+    From half the size on they are `beside` a large matrix: its products are compiled in any case.
+    """
+    least = SMALL // 2 if beside >= SMALL else SMALL
+    return _Switch.on and (size is None or _Switch.always or size >= least)
 
 
 @contextmanager

@@ -314,7 +314,8 @@ class CompiledSteps:
         problem = oracles.problem
         f = split.f_simple.separable_form() if copy is None else copy.form
         g = split.g_simple.separable_form()
-        if not jit_enabled(problem.X.size + problem.Y.size) or problem.arrays != NUMPY:
+        entries = sum(operator.entry_count or 0 for operator, _ in split.f_rest.operators)
+        if not jit_enabled(problem.X.size + problem.Y.size, entries) or problem.arrays != NUMPY:
             return None
         if not isinstance(metric, Spectral | Entrywise):
             return None
