@@ -187,8 +187,13 @@ def inner_product(a: Array, b: Array) -> float:
 
 def length_of(v: Array) -> float:
     """|v|."""
-    is_long = isinstance(v, np.ndarray) and v.size > _PIECE
-    return math.sqrt(inner_product(v, v)) if is_long else float(np.linalg.norm(v))
+    if not (isinstance(v, np.ndarray) and v.dtype == np.float64):
+        return float(np.linalg.norm(v))
+    if v.size > _PIECE:
+        return math.sqrt(inner_product(v, v))
+    # As NumPy does it, without its questions: small arrays are many.
+    flat = v.ravel(order="K")
+    return math.sqrt(flat.dot(flat))
 
 
 def moved_product(a: Array, b: Array, c: Array, d: Array) -> float:

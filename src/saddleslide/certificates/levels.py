@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.certificates.candidate import Linearisation, Split
 from saddleslide.certificates.within import least_within
@@ -99,7 +99,7 @@ class LevelSets:
     def growth(self, tilt: Array | float = 0.0, error: float = 0.0) -> Growth:
         """How the function with a tilt grows; `error` bounds what the tilt is wrong by."""
         if self._is_round:
-            steep = (1.0 + inner_error(self.domain.size) + 4.0 * FEW) * float(np.linalg.norm(tilt)) + error
+            steep = (1.0 + inner_error(self.domain.size) + 4.0 * FEW) * length_of(np.asarray(tilt)) + error
             weight = self._slope - steep - FEW * (self._slope + steep)
             return Growth(np.where(self._endless, weight, 0.0), round_up(self._offset, 0.0))
         assert self._form is not None
@@ -240,7 +240,7 @@ class LevelSets:
         if not (self._inner_radius > 0.0 and math.isfinite(excess + self._flat) and self._smallest > 0.0):
             return []
         left = max(round_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
-        center = float(np.linalg.norm(self.other.gradient(np.zeros(self.beyond.shape))))
+        center = length_of(self.other.gradient(np.zeros(self.beyond.shape)))
         return [self._ball(self._widened * (center + left / self._inner_radius) / self._smallest)]
 
     @cached_property
@@ -272,7 +272,7 @@ class LevelSets:
         form, known = other._form, smoothness_at_hand(other.rest, other.domain)
         assert form is not None and known is not None
         kinks, tilt = other._kinks
-        steep = float(np.linalg.norm(kinks + sum(v for v, _ in form.hubers) + np.abs(tilt)))
+        steep = length_of(kinks + sum(v for v, _ in form.hubers) + np.abs(tilt))
         # A point with Bx = b is not farther than this, and there f is at most so much above its least value.
         way, L = missed / self._smallest, known.H
         most = value + (slope + L * moved + steep) * way + 0.5 * L * way * way + other._flat
@@ -308,7 +308,7 @@ class LevelSets:
         """The least of base + <slope, x - center> + simple(x) over the level set from below, and what rounding took."""
         base, slope, made = model
         kinks, linear = self._kinks
-        total, here = slope + linear, float(np.linalg.norm(center))
+        total, here = slope + linear, length_of(center)
         right, left = np.maximum(-total - kinks, 0.0), np.maximum(total - kinks, 0.0)
         # What an entry can gain per unit of its size, where the set has points on that side of 0.
         gain = np.maximum(np.where(self._upper > 0.0, right, 0.0), np.where(self._lower < 0.0, left, 0.0))
@@ -317,10 +317,10 @@ class LevelSets:
         weights = level.weights[self._endless]
         longest = level.size / float(np.min(np.sqrt(weights) if level.is_square else weights))
         if level.is_square:
-            fall = level.size * float(np.linalg.norm(gain / np.sqrt(weights)))
+            fall = level.size * length_of(gain / np.sqrt(weights))
         else:
             fall = level.size * float(np.max(gain / weights))
-        size, reach = float(np.linalg.norm(slope)), math.hypot(longest, float(np.linalg.norm(sizes)))
+        size, reach = length_of(slope), math.hypot(longest, length_of(sizes))
         inner = inner_error(center.size) + FEW
         if self._form is None:
             # The set lies within this of 0, and the model is moved there.
@@ -328,7 +328,7 @@ class LevelSets:
             base, origin, made = base - float(np.vdot(slope, center)), 0.0 * center, Errors(moved, made.gradient)
             near = least_within(base, slope, origin, round_up(reach, 0.0), self.simple, self.domain, made, math.nan)
             return near.value, near.margin
-        wrong = made.gradient + FEW * (size + float(np.linalg.norm(linear)) + float(np.linalg.norm(kinks)))
+        wrong = made.gradient + FEW * (size + length_of(linear) + length_of(kinks))
         margin = made.value + wrong * (reach + here) + inner * (abs(base) + 2.0 * size * here + fall + ended)
         found = base - float(np.vdot(slope, center)) - fall - ended - margin
         # Made of kinks at 0 and a linear part the bound is tight already.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.certificates.levels import Growth, Level, level_sets, round_up
 from saddleslide.certificates.unbounded import SolutionsState
 from saddleslide.functions.entrywise import Zero
@@ -70,9 +70,9 @@ class Solutions(SolutionsState):
         (on_x, on_y), above, known = self._sets, self._sides[1], at.f_known
         levels = self._level_sets_of(1)
         if known is not None and on_y.is_onto(on_x):
-            slope, moved = known.sizes[1], float(np.linalg.norm(at.x - known.point))
+            slope, moved = known.sizes[1], length_of(at.x - known.point)
             slope += errors_at(self._asked.split.f_rest, known.point, known.value, known.sizes[1]).gradient
-            missed = float(np.linalg.norm(at.Bx - on_y.linear_part)) + at.Bx_error
+            missed = length_of(at.Bx - on_y.linear_part) + at.Bx_error
             levels.append(on_y.onto(on_x, at.value + at.error, slope, moved, missed))
         if levels and at.g_known is not None:
             model = above.model_at(-at.Bx, at.g_known, at.y, at.Bx_error)

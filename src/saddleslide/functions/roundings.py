@@ -151,8 +151,10 @@ def _along(row: _Row, size: float) -> float:
 
 
 def _at(table: Table, size: float, v: float) -> float:
-    root = math.sqrt(v)
-    return sum(size**i * (row[0] + row[1] * root + row[2] * v) for i, row in enumerate(table))
+    root, (first, second, third) = math.sqrt(v), table
+    found = first[0] + first[1] * root + first[2] * v
+    found += size * (second[0] + second[1] * root + second[2] * v)
+    return found + size * size * (third[0] + third[1] * root + third[2] * v)
 
 
 def _add(first: Table, second: Table) -> Table:

@@ -8,7 +8,7 @@ from typing import TypeGuard, TypeVar
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array, Shape, length_of
 from saddleslide.arrays.kinds import is_callers
 from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError
@@ -129,8 +129,8 @@ def terms_of(f: Function) -> list[tuple[float, Function]]:
 def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors:
     """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x."""
     if is_own_class(f):
-        return OWN_CODE.at(float(np.linalg.norm(x)), value, slope, x.size)
-    found = f.error_model.at(float(np.linalg.norm(x)), value, slope, x.size)
+        return OWN_CODE.at(length_of(x), value, slope, x.size)
+    found = f.error_model.at(length_of(x), value, slope, x.size)
     if found.value <= _SMALL_PART * abs(value) and (slope == 0.0 or found.gradient <= _SMALL_TURN * slope):
         # Nothing sharper is worth a pass over the entries of a matrix.
         return found
