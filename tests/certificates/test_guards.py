@@ -426,5 +426,18 @@ def test_a_hyperplane_separates_a_level_out_of_reach():
     assert levels == [False, True]
 
 
+@pytest.mark.parametrize("end", [0.0, np.inf])
+def test_no_hyperplane_excludes_a_point_of_the_set_where_sums_cancel(end):
+    """x = b with b in X, and a direction to which b is orthogonal: sums of 1e8 leave 1e-8 of any sign."""
+    rng, identity = np.random.default_rng(0), ss.operators.Identity((5,))
+    for _ in range(200):
+        d, b = rng.standard_normal((2, 5)) * [[1.0], [1e8]]
+        d = np.abs(d) if end else d
+        b = b - d * (d @ b) / (d @ d)
+        assert not excludes(identity, b, ss.domains.Box(b, b + end), d, d.copy())
+        # A part in a million more is excluded, whatever its sums are.
+        assert excludes(identity, b - 1e2 * d, ss.domains.Box(b, b + end), d, d.copy())
+
+
 def test_gaps_of_rounding_are_told_from_others():
     assert ss.Certificate(1.0, 1.0 + 1e-15).at_rounding and not ss.Certificate(1.0, 1.1).at_rounding

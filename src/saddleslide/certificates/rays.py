@@ -16,6 +16,7 @@ from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.certificates.certificate import Side
 from saddleslide.certificates.within import Block, least_in_blocks
 from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.trust import is_own_class, recession_of, runs_own_code
@@ -135,19 +136,30 @@ def separates(tilt: Array, level: float, error: float, points: Near | Domain) ->
         center, radii, blocks = points
         base, here = inner_product(tilt, center), length_of(center)
         size = length_of(tilt) * (here + math.hypot(*radii))
-        made, free = Errors(FEW * size, error), (math.nan,) * len(blocks)
+        made, free = Errors((inner_error(tilt.size) + FEW) * size, error), (math.nan,) * len(blocks)
         least, _, _ = least_in_blocks(base, tilt, center, radii, Zero(), blocks, made, free)
         return least - level > _MARGIN * (abs(base) + abs(level)) + error * here
     distance = float(points.support(-tilt))
+    # The support is a sum, of terms that may cancel.
+    summed = (inner_error(tilt.size) + FEW) * length_of(tilt)
     if points.bounded:
-        rounding = error * points.radius_at_zero
+        rounding = (error + summed) * points.radius_at_zero
     else:
         # Where the set has no end, a last bit of the tilt may be the difference between a proof and none.
         turned = (float(points.support(turn - tilt)) for turn in (-error, error))
-        rounding = max(turned) - distance if distance < math.inf else math.inf
+        rounding = max(turned) - distance + summed * _reach(points) if distance < math.inf else math.inf
     return -distance - level > _MARGIN * (abs(distance) + abs(level)) + rounding
+
+
+def _reach(domain: Domain) -> float:
+    """How far the ends of boxes lie from 0, infinite ones left out; cones, the other sets without an end, are at 0."""
+    boxes = [part for part in domain.blocks if isinstance(part, Box)]
+    sides = [np.broadcast_to(side, part.shape) for part in boxes for side in (part.lower, part.upper)]
+    return math.hypot(*(length_of(np.where(np.isfinite(side), side, 0.0)) for side in sides))
 
 
 def excludes(A: Operator, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
     """Whether <direction, A x - b> is positive on all of X, so that no x of it has A x = b; pull = A^T direction."""
-    return separates(pull, inner_product(direction, b), A.product_error * length_of(direction), X)
+    size = length_of(direction)
+    level = inner_product(direction, b) + (inner_error(direction.size) + FEW) * size * length_of(b)
+    return separates(pull, level, A.product_error * size, X)
