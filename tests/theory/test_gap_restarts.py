@@ -102,24 +102,32 @@ def mixed(seed, n=6, m=5):
     return ss.SaddleProblem(f=f, g=g, B=rng.standard_normal((m, n)), X=D.FullSpace(n), Y=D.Box(-1.0, 1.0, shape=m))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_every_stage_halves_what_is_known_of_the_gap(seed):
-    problem = mixed(seed)
+def rotated(curvature, norm, n=6):
+    """A quadratic with eigenvalues from 1 on the whole space, a small slope on a box, B a multiple of a rotation."""
+    rng = np.random.default_rng(0)
+    f = F.Quadratic(np.geomspace(1.0, curvature, n)) + F.Linear(3.0 * rng.standard_normal(n))
+    g, B = F.Linear(0.01 * rng.standard_normal(n)), norm * np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return ss.SaddleProblem(f=f, g=g, B=B, X=D.FullSpace(n), Y=D.Box(-1.0, 1.0, shape=n))
 
-    def excess(H=1.0, norm=1.0):
-        """The gap over the target after each of three stages, with a part of the constants."""
-        z, gap = np.concatenate(problem.start()), ss.certify(problem, *problem.start()).gap
-        f, g, B = problem.f.smoothness(problem.X), problem.g.smoothness(problem.Y), problem.coupling.norm.upper
-        found = []
-        for levels in gap_stages(H * f, g, norm * B, 1.0, problem.Y.diameter(), (gap, gap / 8.0)):
-            *_, z = level_recursion(Oracles(problem), levels, z).steps()
-            z, gap = z.copy(), 0.5 * gap
-            found.append(ss.certify(problem, z[: problem.X.size], z[problem.X.size :]).gap / gap)
-        return found
 
-    assert max(excess()) <= 1.0
-    # A tenth of a constant of the problem is too little.
-    assert excess(H=0.1)[-1] > 1.0 and excess(norm=0.1)[-1] > 1.0
+def excess(problem, H=1.0, norm=1.0):
+    """The largest gap over its target after each of three stages, with a part of the constants."""
+    z, gap = np.concatenate(problem.start()), ss.certify(problem, *problem.start()).gap
+    f, g, B = problem.f.smoothness(problem.X), problem.g.smoothness(problem.Y), problem.coupling.norm.upper
+    found = []
+    for levels in gap_stages(H * f, g, norm * B, 1.0, problem.Y.diameter(), (gap, gap / 8.0)):
+        *_, z = level_recursion(Oracles(problem), levels, z).steps()
+        z, gap = z.copy(), 0.5 * gap
+        found.append(ss.certify(problem, z[: problem.X.size], z[problem.X.size :]).gap / gap)
+    return max(found)
+
+
+def test_every_stage_halves_what_is_known_of_the_gap():
+    steep, coupled = rotated(10.0, 0.01), rotated(1.0, 10.0)
+    assert max(excess(problem) for problem in (*map(mixed, range(3)), steep, coupled)) <= 1.0
+    # Half of H, or of |B|, is too little.
+    assert excess(steep, H=0.5) > 1.0
+    assert excess(coupled, norm=0.5) > 1.0
 
 
 def test_it_is_a_setting_of_proved_sliding():

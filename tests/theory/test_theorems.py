@@ -210,10 +210,10 @@ def test_the_gap_of_a_planned_run_never_exceeds_the_bound_of_the_plan(game, orde
 # The bounds are not vacuous: step sizes from wrong constants break them.
 
 
-def game_with_constants(X, L, M):
-    """A game whose saddle point, about 0.05, lies far from the middle of a box [-1, 0.1]^6."""
+def game_with_constants(L, M):
+    """A game on the whole space whose saddle point is about 0.05."""
     rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 6)))[0]
-    power = functools.partial(ss.functions.Power, nu=1.0)
+    power, X = functools.partial(ss.functions.Power, nu=1.0), ss.domains.FullSpace(6)
     return Game(
         functions={
             "f1": power(weight=0.5, tilt=np.full(6, 0.025)),
@@ -224,6 +224,29 @@ def game_with_constants(X, L, M):
         X=X,
         Y=X,
     )
+
+
+def at_the_saddle_point(game, shares, loops):
+    """Levels, what steps with their constants end with of the gap at the solution alone, and its bound.
+
+    Without constraints Theorem 3.3 still bounds the gap at every single point.
+    """
+    start, size = np.ones(12), game.domain.size
+    F = np.column_stack([operator_at(game, unit) - operator_at(game, np.zeros(size)) for unit in np.eye(size)])
+    solution = np.linalg.solve(F, -operator_at(game, np.zeros(size)))
+    levels, output = levels_of(game, shares, loops, start)
+    radius = float((start - solution) @ (start - solution))
+    bound = sharp_bound(
+        [dataclasses.replace(level, term=dataclasses.replace(level.term, Omega=radius)) for level in levels]
+    )
+
+    def gap(levels):
+        z = output(levels)
+        x, y, saddle_x, saddle_y = z[:6], z[6:], solution[:6], solution[6:]
+        functions = game.f.value(x) + game.g.value(y) - game.f.value(saddle_x) - game.g.value(saddle_y)
+        return functions + float(game.coupling(game.B, solution) @ (z - solution))
+
+    return levels, gap, bound
 
 
 def levels_of(game, shares, loops, start):
@@ -260,10 +283,10 @@ def replaced(levels, position, **changes):
     ],
 )
 def test_steps_from_too_small_an_M_break_the_bound(shares, loops, position):
-    game = game_with_constants(ss.domains.Box(-1.0, 0.1, shape=6), L=0.0, M=4.0)
-    levels, output = levels_of(game, shares, loops, np.zeros(12))
-    assert game.gap(output(levels)) <= sharp_bound(levels)
-    assert game.gap(output(with_smaller_M(levels, position, 50.0))) > 2.0 * sharp_bound(levels)
+    levels, gap, bound = at_the_saddle_point(game_with_constants(L=0.0, M=4.0), shares, loops)
+    assert 0.0 <= gap(levels) <= bound
+    # A third of M is too little.
+    assert gap(with_smaller_M(levels, position, 3.0)) > 2.0 * bound
 
 
 @gathered(
@@ -276,24 +299,10 @@ def test_steps_from_too_small_an_M_break_the_bound(shares, loops, position):
     ],
 )
 def test_steps_from_too_small_an_L_break_the_bound_at_the_saddle_point(shares, loops, position):
-    """Without constraints Theorem 3.3 still bounds the gap at every single point, here at the solution."""
-    game = game_with_constants(ss.domains.FullSpace(6), L=40.0, M=0.1)
-    start, size = np.ones(12), game.domain.size
-    F = np.column_stack([operator_at(game, unit) - operator_at(game, np.zeros(size)) for unit in np.eye(size)])
-    solution = np.linalg.solve(F, -operator_at(game, np.zeros(size)))
-    levels, output = levels_of(game, shares, loops, start)
-    radius = float((start - solution) @ (start - solution))
-    bound = sharp_bound(
-        [dataclasses.replace(level, term=dataclasses.replace(level.term, Omega=radius)) for level in levels]
-    )
-
-    def gap_at_solution(z):
-        x, y, saddle_x, saddle_y = z[:6], z[6:], solution[:6], solution[6:]
-        functions = game.f.value(x) + game.g.value(y) - game.f.value(saddle_x) - game.g.value(saddle_y)
-        return functions + float(game.coupling(game.B, solution) @ (z - solution))
-
-    assert 0.0 <= gap_at_solution(output(levels)) <= bound
-    assert gap_at_solution(output(with_smaller_L(levels, position, 100.0))) > 2.0 * bound
+    levels, gap, bound = at_the_saddle_point(game_with_constants(L=40.0, M=0.1), shares, loops)
+    assert 0.0 <= gap(levels) <= bound
+    # Half of L is too little.
+    assert gap(with_smaller_L(levels, position, 2.0)) > 2.0 * bound
 
 
 def operator_at(game, z):
