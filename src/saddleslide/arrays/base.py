@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from saddleslide.arrays.kinds import NUMPY, Remote, to_host
 from saddleslide.errors import InputError
@@ -172,6 +174,12 @@ def blank(shape: Shape, near: Array) -> Array:
 def zeros(shape: Shape | int, near: Array) -> Array:
     """Zeros, where another array lies."""
     return cast(Array, near.new(shape) if isinstance(near, Remote) else np.zeros(shape))
+
+
+@cache
+def no_rows(size: int) -> Any:
+    """A sparse matrix without rows: one takes a while to make, and nobody changes it."""
+    return scipy.sparse.csr_array((0, size))
 
 
 def inner_product(a: Array, b: Array) -> float:

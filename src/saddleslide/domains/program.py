@@ -8,13 +8,12 @@ on a box with equations. A kink w |x - b|, rounded off where `bend` is above 0 (
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, no_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,12 +133,6 @@ def program_of(function: Said, domain: Domain) -> Program | None:
     first = domain.as_program()
     second = None if first is None else function.as_program(domain.size)
     return None if first is None or second is None else second.plus(first)
-
-
-@cache
-def no_rows(size: int) -> Any:
-    """No equations: which takes a while to make, and nobody changes."""
-    return scipy.sparse.csr_array((0, size))
 
 
 def lift_squares(f: Program, g: Program, B: Any) -> tuple[Program, Program, list[Any]]:

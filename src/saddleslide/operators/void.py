@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, final
 
-from saddleslide.arrays.base import Array, as_shape, blank, zeros
-from saddleslide.domains.program import no_rows
+from saddleslide.arrays.base import Array, as_shape, blank, no_rows, zeros
 from saddleslide.operators.base import Operator
 from saddleslide.operators.spectrum import NormBound
 
