@@ -48,10 +48,10 @@ class Ascent(AscentState):
         return 1.0 < ratio <= reach
 
     def may_spend(self, ratio: float, rate: float) -> bool:
-        """Whether a product with the Hessian may be made, where no set is in its way: it should save a step."""
+        """Whether a product with the Hessian may be made, where no set is in its way: steps at this rate should be more."""
         asked = self.asked
         is_affordable = asked.oracles.calls.f + 1.0 <= asked.f_allowance and asked.left("f") >= 2.0
-        return is_affordable and isinstance(asked.problem.X, FullSpace) and math.log(ratio) > rate
+        return is_affordable and isinstance(asked.problem.X, FullSpace) and 0.0 < rate < math.log(ratio)
 
     def raise_lower(self, judge: Judge, at: Inspection) -> None:
         known, rate = at.candidate.linearisation, judge.looks.rate
