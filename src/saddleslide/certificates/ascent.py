@@ -48,7 +48,7 @@ class Ascent(AscentState):
         return 1.0 < ratio <= reach
 
     def may_spend(self, ratio: float, rate: float) -> bool:
-        """Whether a product with the Hessian may be made, where no set is in its way: steps at this rate should be more."""
+        """Whether a product with the Hessian may be made, where no set is in its way: to save steps at a known rate."""
         asked = self.asked
         is_affordable = asked.oracles.calls.f + 1.0 <= asked.f_allowance and asked.left("f") >= 2.0
         return is_affordable and isinstance(asked.problem.X, FullSpace) and 0.0 < rate < math.log(ratio)
