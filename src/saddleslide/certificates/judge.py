@@ -142,6 +142,11 @@ class Judge(JudgeState):
         """The gap that ends the run."""
         return self._target_of(self.nearby) if self.is_within else self._target_of(self)
 
+    def target_at(self, value: float) -> float:
+        """The same, were this the saddle value, as far as bounds allow: before there are any, nothing else says it."""
+        value, scale = min(max(value, self.lower), self.upper), self.scale
+        return self.target if math.isnan(value) else max(self.goal.at(scale.gap, value, value), scale.rounding)
+
     def _target_of(self, claim: Bounds | Around) -> float:
         """That of the global claim, or of the one within radii."""
         scale = self.scale
@@ -186,11 +191,6 @@ class Judge(JudgeState):
             return near.gap <= max(ROUNDING * size, 1.5 * near.margin)
         size = max(abs(self.upper) + abs(self.lower), self.magnitude)
         return math.isfinite(self.gap) and self.gap <= max(ROUNDING * size, 1.5 * self.margins)
-
-    @property
-    def has_waited(self) -> bool:
-        """Whether the last point was not looked at."""
-        return self.looks.has_waited
 
     @property
     def point(self) -> tuple[Array, Array]:

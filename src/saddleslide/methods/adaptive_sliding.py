@@ -297,11 +297,11 @@ class AdaptiveSliding(Method):
         rho, first_rho = state.iterate.rho, state.iterate.first_rho
         if gap < 0.9 * pace.best:
             pace.best, pace.waited, pace.stalls = gap, 0, 0
-        elif not judge.has_waited or pace.steps % _NOBODY_LOOKS == 0:
+        elif not judge.looks.has_waited or pace.steps % _NOBODY_LOOKS == 0:
             # Where nobody looks since no look can succeed, that is slow news too.
             pace.waited += 1
         # Where nobody has looked, the gap is an old one.
-        if pace.steps >= pace.mark + _STRIDE and not judge.has_waited:
+        if pace.steps >= pace.mark + _STRIDE and not judge.looks.has_waited:
             # Creeping is not converging: the inner loop may be too short for the coupling.
             if gap > 0.5 * pace.marked:
                 work = work.harder()

@@ -262,9 +262,9 @@ class Method(ABC):
         """Hear the certified gaps of the last candidates, in their order; a status where going on would not help."""
         return state  # type: ignore[no-any-return]
 
-    def expected_gap(self, state: Any) -> float:
-        """What the gap of its point is about, by its own account: nobody looks while that is far off; 0 if unknown."""
-        return 0.0
+    def expects(self, state: Any) -> tuple[float, float]:
+        """Gap and value that F has about there: nobody looks while the gap is far off, 0 if unknown; NaN so."""
+        return 0.0, math.nan
 
     def is_due(self, state: Any) -> bool:
         """Whether a method that is judged by stages is at the end of one."""

@@ -50,6 +50,9 @@ _STEPS = 200
 _WRITTEN_OUT = 1e5
 # Pictures have a factor where it takes so many operations, and the curvatures of f are so many times apart.
 _BANDED, _UNEVEN = 1e8, 100.0
+# What part of what is left gaps are, before the first look: less than they are, so that it may come in vain, where a
+# step takes more than so many operations, which is what a look takes.
+_EAGER, _WARY, _CHEAP = 0.2, 1.5, 1e6
 # The equations are solved where so small a part of their terms is left.
 _SOLVED = 1e-12
 
@@ -66,9 +69,13 @@ class InteriorState(State):
     steps: int = 0
     # Whether u solves the equations of a problem whose bounds are not met: then the first step is there already.
     is_exact: bool = False
-    # What bounds and equations leave open, times what that can cost; and what part of it gaps are, by the last look.
+    # What bounds and equations leave open, times what that can cost, whether the last step made it less, and what part
+    # of it gaps are, by the last look.
     left: float = math.inf
-    ratio: float = 0.2
+    falls: bool = True
+    ratio: float = _EAGER
+    # F at the point before the last step, but for constants.
+    value: float = math.nan
 
 
 @final
@@ -107,7 +114,8 @@ class InteriorPoint(Method):
         grams = _grams_of(facts.problem)
         system = oracles.workspace(lambda: System(f, g, facts.entries, parts, grams), InteriorPoint)
         exact = system.solution()
-        return InteriorState(*(exact or system.begin()), start, is_exact=exact is not None)
+        ratio = _WARY if facts.newton_cost < _CHEAP else _EAGER
+        return InteriorState(*(exact or system.begin()), start, is_exact=exact is not None, ratio=ratio)
 
     def judgement(self, facts: Facts) -> str:
         # Of a simple term both bounds have a closed form; else gradients bound the other.
@@ -146,7 +154,8 @@ class InteriorPoint(Method):
         u, z = u + length * du, z + length * dz * z
         missed = np.sqrt(np.add.reduceat(missed * missed, system.starts) * np.add.reduceat(u * u, system.starts))
         left = float(system.room(u) @ z) + float(missed.sum())
-        return replace(state, u=u, z=z, steps=state.steps + 1, left=left)
+        value, falls = system.value(state.u, wrong), left < state.left
+        return replace(state, u=u, z=z, steps=state.steps + 1, left=left, falls=falls, value=value)
 
     def _system(self, oracles: Oracles) -> System:
         system: System = oracles.workspace(lambda: System.of(oracles.problem), InteriorPoint)
@@ -174,8 +183,8 @@ class InteriorPoint(Method):
         best = self._system(oracles).point(state.u, oracles.problem)
         return replace(state, best=best, best_gap=gap, idle=idle)
 
-    def expected_gap(self, state: InteriorState) -> float:
-        return state.ratio * state.left
+    def expects(self, state: InteriorState) -> tuple[float, float]:
+        return state.ratio * state.left if state.falls else 0.0, state.value
 
     def is_finished(self, state: InteriorState) -> bool:
         return (math.isfinite(state.best_gap) and state.idle >= _PATIENCE) or state.steps >= _STEPS
@@ -295,6 +304,8 @@ class System:
             f.totals.size, g.totals.size,
         )  # fmt: skip
         ends = np.cumsum([0, *counts]).tolist()
+        # Whether F is smallest over an entry, or largest.
+        self._is_least = np.repeat([True, True, False, False, False, True, False, True], counts)
         self.starts = [a for a, b in itertools.pairwise(ends) if b > a]
         self._counts = np.diff([*self.starts, ends[-1]])
         # Typical sizes of each; known where no squares tell them.
@@ -378,6 +389,10 @@ class System:
         pull, image = oracles.adjoint(y.reshape(Y.shape)), oracles.forward(x.reshape(X.shape))
         found: Array = self.q * u + self.c + self.turn(u, pull.ravel(), image.ravel())
         return found
+
+    def value(self, u: Array, wrong: Array) -> float:
+        """F at u but for constants, from what is wrong there: products of K with both sides of u cancel."""
+        return -float(0.5 * ((self.q * u) @ u) + np.where(self._is_least, wrong, self.c) @ u)
 
     def solution(self) -> tuple[Array, Array] | None:
         """What solves the equations alone, where that lies between the bounds; None where it does not, or may not."""

@@ -129,11 +129,11 @@ class Krylov(Method):
     def candidates(self, state: KrylovState, oracles: Oracles) -> tuple[Candidate, ...]:
         return (linearise(oracles, *self.point(state, oracles)),)
 
-    def expected_gap(self, state: KrylovState) -> float:
+    def expects(self, state: KrylovState) -> tuple[float, float]:
         # With a modulus the gap is at most |F|^2 / (2 mu).
         if state.modulus > 0.0:
-            return 0.5 * state.phibar * state.phibar / state.modulus
-        return state.phibar * float(np.linalg.norm(state.z))
+            return 0.5 * state.phibar * state.phibar / state.modulus, math.nan
+        return state.phibar * float(np.linalg.norm(state.z)), math.nan
 
     def is_finished(self, state: KrylovState) -> bool:
         return state.phibar <= _ROUNDING * state.first or not state.beta > 0.0

@@ -47,7 +47,7 @@ _DOUBTFUL = 24
 _MET = Status.SOLVED, Status.SOLVED_WITHIN, Status.MET_AS_DECLARED
 _CONFIRMED = Status.SOLVED, Status.NUMERICAL_LIMIT, Status.COMPLETED, Status.NO_CERTIFICATE
 # Where a method itself expects a gap of more than so many times the target, only every so many steps are judged.
-_FAR_OFF, _RARELY = 2.0, 4
+_FAR_OFF, _RARELY = 2.0, 16
 # What may end a run in the middle of a stage.
 _EXPLAINED = (Status.NON_FINITE, Status.COMPLETED, Status.INFEASIBLE, Status.UNBOUNDED)
 _UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
@@ -281,12 +281,14 @@ class Run(RunState):
         """Judging waits until the method has called as often as the judge, but not for ever."""
         if self.by_stages:
             return self.method.is_due(self.state)
-        own, spent = self.oracles.calls, self.judge.calls
+        judge: Any = self.judge
+        own, spent = self.oracles.calls, judge.calls
         at_once = self.plan.is_adaptive or self.plan.every is not None or self.method.has_dear_steps
         affordable = at_once or (spent.f <= own.f and spent.g <= own.g)
         if self.method.is_finished(self.state):
             return True
-        if self.steps % _RARELY and self.method.expected_gap(self.state) > _FAR_OFF * self.judge.target:
+        gap, value = self.method.expects(self.state)
+        if self.steps % _RARELY and gap > _FAR_OFF * judge.target_at(value):
             return False
         return self.steps >= (self.due if affordable else 2 * self.due)
 
@@ -339,7 +341,7 @@ class Run(RunState):
 
     def _is_solved_after_all(self) -> bool:
         """At a limit the last point is looked at, if nobody has since it was not expected to meet the target."""
-        if isinstance(self.judge, Judge) and self.judge.has_waited and self._is_judged:
+        if isinstance(self.judge, Judge) and self.judge.looks.has_waited and self._is_judged:
             with self.control.clock.phase("certificate"):
                 self.judge.judge(self.method.candidates(self.state, self.oracles)[0])
             gap = min(self.judge.known_gap, self.past.certificate.known_gap)
