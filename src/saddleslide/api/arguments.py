@@ -17,12 +17,17 @@ def check_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def called(*given: Any, **named: Any) -> Any:
         try:
-            expected.bind(*given, **named)
-        except TypeError as error:
-            bare = (p.replace(annotation=p.empty, default=p.empty) for p in expected.parameters.values())
-            name, takes = function.__name__, ", ".join(map(str, bare))
-            raise InputError(f"{name}: {error}; expected {takes}. help(ss.{name}) explains them.") from None
-        return function(*given, **named)
+            return function(*given, **named)
+        except TypeError:
+            # Looked at only now: binding takes a part of the time of a small problem.
+            try:
+                expected.bind(*given, **named)
+            except TypeError as error:
+                bare = (p.replace(annotation=p.empty, default=p.empty) for p in expected.parameters.values())
+                name, takes = function.__name__, ", ".join(map(str, bare))
+                wrong = f"{name}: {error}; expected {takes}. help(ss.{name}) explains them."
+                raise InputError(wrong) from None
+            raise
 
     # Where callers find it: a process that it is sent to looks for it there.
     called.__module__ = "saddleslide"

@@ -193,7 +193,7 @@ def inner_product(a: Array, b: Array) -> float:
         return float(pieces.sum() + np.dot(a[whole:], b[whole:]))
 
 
-def length_of(v: Array) -> float:
+def length_of(v: Any) -> float:
     """|v|."""
     if not (isinstance(v, np.ndarray) and v.dtype == np.float64):
         return float(np.linalg.norm(v))

@@ -140,18 +140,19 @@ class Judge(JudgeState):
     @property
     def target(self) -> float:
         """The gap that ends the run."""
-        return self._target_of(self.nearby) if self.is_within else self._target_of(self)
+        claim = self.nearby if self.is_within else self
+        return self._target_of(claim.fall, claim.lower, claim.upper)
 
     def target_at(self, value: float) -> float:
         """The same, were this the saddle value, as far as bounds allow: before there are any, nothing else says it."""
-        value, scale = min(max(value, self.lower), self.upper), self.scale
-        return self.target if math.isnan(value) else max(self.goal.at(scale.gap, value, value), scale.rounding)
+        value = min(max(value, self.lower), self.upper)
+        return self.target if math.isnan(value) else self._target_of(value, value, value)
 
-    def _target_of(self, claim: Bounds | Around) -> float:
-        """That of the global claim, or of the one within radii."""
+    def _target_of(self, fall: float, lower: float, upper: float) -> float:
+        """That of a claim, the global one or the one within radii: its bounds, and F(x, y_0)."""
         scale = self.scale
-        first = scale.gap_to(claim.fall)
-        target = max(self.goal.at(first, claim.lower, claim.upper), scale.rounding)
+        first = scale.gap_to(fall)
+        target = max(self.goal.at(first, lower, upper), scale.rounding)
         # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
         return target if first > 0.0 else max(target, self.goal.gap_share * (scale.size or self.nearby.worth))
 
@@ -170,7 +171,7 @@ class Judge(JudgeState):
     @property
     def is_within(self) -> bool:
         """Whether the claim is the one within radii: the other, which says more, does not meet the target."""
-        return self.nearby.gap < self.gap and not self.gap <= self._target_of(self)
+        return self.nearby.gap < self.gap and not self.gap <= self._target_of(self.fall, self.lower, self.upper)
 
     @property
     def known_gap(self) -> float:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, zeros
+from saddleslide.arrays.base import Array, length_of, zeros
 from saddleslide.domains.base import Domain
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.minimum import LowerModel
@@ -89,7 +89,7 @@ def _supremum(pieces: Sequence[_Piece], z: Array, domain: Domain) -> float:
     constant = sum(piece[0] for piece in pieces)
     slope = _add_up([piece[1] for piece in pieces], z)
     # Long averages and products round in every step.
-    lost = 8.0 * FEW * (sum(piece[2] for piece in pieces) + float(np.linalg.norm(slope)) * float(np.linalg.norm(z)))
+    lost = 8.0 * FEW * (sum(piece[2] for piece in pieces) + length_of(slope) * length_of(z))
     try:
         found = LowerModel(-constant, slope.reshape(domain.shape)).tilted_minimum(zeros(domain.shape, z), domain)
     except NoExactMinimumError:

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.arguments import as_whole
-from saddleslide.arrays.base import Array, zeros
+from saddleslide.arrays.base import Array, length_of, zeros
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains.base import Domain, Unbounded, infinite
 
@@ -154,4 +154,4 @@ def _symmetric(point: Array) -> Array:
 def _norm(vector: Array) -> float:
     """Euclidean norm, also where squares overflow."""
     scale = float(np.max(np.abs(vector), initial=0.0))
-    return scale * float(np.linalg.norm(vector / scale)) if 0.0 < scale < math.inf else scale
+    return scale * length_of(vector / scale) if 0.0 < scale < math.inf else scale

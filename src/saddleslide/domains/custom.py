@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, final
 
-import numpy as np
-
-from saddleslide.arrays.base import Array, as_number, as_shape, receive
+from saddleslide.arrays.base import Array, as_number, as_shape, length_of, receive
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.domains.base import Domain, infinite
 from saddleslide.errors import raise_all
@@ -80,7 +78,7 @@ class Custom(Domain):
         return receive(lend(lambda: NUMPY.hand(own, direction)), self.shape, "Custom: support", None, direction)
 
     def squared_radius(self, point: Array) -> float:
-        return (self._radius + float(np.linalg.norm(point))) ** 2
+        return (self._radius + length_of(point)) ** 2
 
     def diameter(self) -> float:
         return 2.0 * self._radius
@@ -89,4 +87,4 @@ class Custom(Domain):
         return self._radius
 
     def violation(self, point: Array) -> float:
-        return float(np.linalg.norm(point - self.project(point)))
+        return length_of(point - self.project(point))

@@ -10,7 +10,18 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, as_floats, as_number, as_pairs, as_real, as_shape, beside, on_host, zeros
+from saddleslide.arrays.base import (
+    Array,
+    as_floats,
+    as_number,
+    as_pairs,
+    as_real,
+    as_shape,
+    beside,
+    length_of,
+    on_host,
+    zeros,
+)
 from saddleslide.domains.base import Domain
 from saddleslide.domains.simplices import nearest_weights
 from saddleslide.errors import InputError
@@ -62,13 +73,13 @@ class Ball(Domain):
         offset = self._offset(point)
         # An overflow is met below.
         with np.errstate(over="ignore"):
-            norm = float(np.linalg.norm(offset))
+            norm = length_of(offset)
         if norm <= self.ball_radius:
             np.copyto(out, point)
             return out
         if math.isinf(norm):
             offset = offset / float(np.max(np.abs(offset)))
-            norm = float(np.linalg.norm(offset))
+            norm = length_of(offset)
         np.multiply(offset, self.ball_radius / norm, out=out)
         if self.center is not None:
             out += self.center
@@ -78,12 +89,12 @@ class Ball(Domain):
         # Divide by the largest entry first: the square of a huge direction would overflow.
         scale = float(np.max(np.abs(direction), initial=0.0))
         unit = direction / scale if scale > 0.0 else zeros(self.shape, direction)
-        norm = float(np.linalg.norm(unit))
+        norm = length_of(unit)
         result: Array = unit * (self.ball_radius / norm) if norm > 0.0 else zeros(self.shape, direction)
         return result if self.center is None else result + self.center
 
     def squared_radius(self, point: Array) -> float:
-        return (self.ball_radius + float(np.linalg.norm(self._offset(point)))) ** 2 if self.size else 0.0
+        return (self.ball_radius + length_of(self._offset(point))) ** 2 if self.size else 0.0
 
     def diameter(self) -> float:
         return 2.0 * self.ball_radius if self.size else 0.0
@@ -93,7 +104,7 @@ class Ball(Domain):
         return middle + self.ball_radius
 
     def violation(self, point: Array) -> float:
-        return max(0.0, float(np.linalg.norm(self._offset(point))) - self.ball_radius)
+        return max(0.0, length_of(self._offset(point)) - self.ball_radius)
 
 
 @final
@@ -223,7 +234,7 @@ class GroupBalls(Domain):
         if self.size == 0:
             return 0.0, 0.0
         count = 1 if np.ndim(self.radii) else self._groups
-        return 2.0 * math.sqrt(count) * float(np.linalg.norm(self.radii)), float(np.max(self.radii))
+        return 2.0 * math.sqrt(count) * length_of(self.radii), float(np.max(self.radii))
 
     def violation(self, point: Array) -> float:
         norms = self.norms(point)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, as_number, as_real, beside, zeros
+from saddleslide.arrays.base import Array, as_number, as_real, beside, length_of, zeros
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains.base import Domain, Unbounded, infinite
 from saddleslide.domains.entrywise import Box
@@ -87,7 +87,7 @@ class HalfSpace(Unbounded):
         if outward <= 0.0:
             return direction
         along: Array = direction - outward * normal
-        if float(np.linalg.norm(along)) <= _NOISE * outward:
+        if length_of(along) <= _NOISE * outward:
             return zeros(self.shape, direction)
         along -= max(float(np.vdot(normal, along)), 0.0) * normal
         return along
@@ -194,7 +194,7 @@ rows; expected a consistent system.
         left, most = missed, math.inf
         # The ridge makes dependent rows harmless; each step takes all but a part of it away.
         for _ in range(_STEPS):
-            size = float(np.linalg.norm(left))
+            size = length_of(left)
             if not size < 0.5 * most:
                 break
             weights, most = weights + self._solver.solve(left), size
@@ -227,7 +227,7 @@ rows; expected a consistent system.
         here = to_host(direction)
         along = here - self._normal_part(here, 0.0)
         along = along - self._normal_part(along, 0.0)
-        noise = float(np.linalg.norm(along)) <= _NOISE * float(np.linalg.norm(here))
+        noise = length_of(along) <= _NOISE * length_of(here)
         return zeros(self.shape, direction) if noise else beside(direction, along)
 
     def violation(self, point: Array) -> float:

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, as_number
+from saddleslide.arrays.base import Array, as_number, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box
 from saddleslide.errors import InputError
@@ -161,7 +161,7 @@ def as_matrix(metric: Metric, shape: tuple[int, ...]) -> Array:
 def diameter_in(metric: Metric | None, domain: Domain) -> float:
     """An upper bound on the diameter of a set in the norm of a metric."""
     if isinstance(metric, Entrywise) and isinstance(domain, Box):
-        return float(np.linalg.norm(np.sqrt(metric.symbol) * (domain.upper - domain.lower)))
+        return length_of(np.sqrt(metric.symbol) * (domain.upper - domain.lower))
     return domain.diameter() * (1.0 if metric is None else math.sqrt(metric.largest))
 
 
@@ -192,7 +192,7 @@ def quadratic_in(metric: Metric | None, weight: float, shape: tuple[int, ...]) -
 def dual_length(metric: Metric | None, slope: Array) -> float:
     """The length of a slope in the dual norm of a metric."""
     if metric is None:
-        return float(np.linalg.norm(slope))
+        return length_of(slope)
     return math.sqrt(max(float(np.vdot(slope, metric.inverse(slope))), 0.0))
 
 
@@ -306,8 +306,8 @@ def smallest_eigenvalue(metric: Metric, shape: tuple[int, ...]) -> tuple[float, 
             return smallest, ""
     x, inverse = np.random.default_rng(0).standard_normal(shape), 0.0
     for _ in range(_STEPS):
-        x = metric.inverse(x / float(np.linalg.norm(x)))
-        inverse = float(np.linalg.norm(x))
+        x = metric.inverse(x / length_of(x))
+        inverse = length_of(x)
     return 1.0 / (_MARGIN * inverse), f"; {ESTIMATE}"
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array, Shape, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.functions.base import Function
 from saddleslide.functions.trust import certain_modulus, diagonal_of, gradient_aside, inside, is_own_class
@@ -87,18 +87,18 @@ def estimate_smoothness(f: Function, domain: Domain, x: Array, seed: int = 0) ->
     """
     rng = np.random.default_rng(seed)
     radius = domain.radius(x)
-    reach = radius if math.isfinite(radius) and radius > 0.0 else 1.0 + float(np.linalg.norm(x))
+    reach = radius if math.isfinite(radius) and radius > 0.0 else 1.0 + length_of(x)
     base = gradient_aside(f, x)
     distances, changes = [], []
     for _ in range(_DIRECTIONS):
         direction = rng.standard_normal(x.shape)
-        direction *= reach / (float(np.linalg.norm(direction)) or 1.0)
+        direction *= reach / (length_of(direction) or 1.0)
         for scale in _SCALES:
             point = domain.project(x + scale * direction)
-            distance = float(np.linalg.norm(point - x))
+            distance = length_of(point - x)
             if distance > 0.0:
                 distances.append(distance)
-                changes.append(float(np.linalg.norm(gradient_aside(f, point) - base)))
+                changes.append(length_of(gradient_aside(f, point) - base))
     apart, turned = np.array(distances), np.array(changes)
     seen = (turned > 0.0) & np.isfinite(turned)
     if not seen.any():

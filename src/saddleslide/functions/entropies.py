@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_real, beside
+from saddleslide.arrays.base import Array, Shape, as_real, beside, length_of
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace, NonNegative
@@ -128,7 +128,7 @@ class Entropy(EntrySum):
         # s softmax(-c), with the value s log s - s LogSumExp(-c).
         s, (top, point) = domain.scale, LogSumExp().value_and_gradient(-c)
         value = s * math.log(s) - s * top if s > 0.0 else 0.0
-        made = LogSumExp().error_model.at(float(np.linalg.norm(c)), top, 1.0, c.size).value
+        made = LogSumExp().error_model.at(length_of(c), top, 1.0, c.size).value
         margin = s * made + FEW * (abs(s * math.log(s)) + abs(s * top) if s > 0.0 else 0.0)
         return TiltedMinimum(s * point, value + margin, 2.0 * margin, "softmax", rounding=2.0 * margin)
 

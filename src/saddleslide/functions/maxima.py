@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.program import Program, program_of
 from saddleslide.functions.base import Function
@@ -246,7 +246,7 @@ def best_weights(functions: Affine, simple: Function, domain: Domain, start: Arr
     if program is not None:
         return least_maximum(functions, program, start, tol).weights
     best, chosen = -np.inf, functions.shares(np.ones(functions.values.size))
-    steep = float(np.linalg.norm(functions.weigh(chosen)[1]))
+    steep = length_of(functions.weigh(chosen)[1])
     weight = steep / domain.radius(start.reshape(domain.shape)) or 1.0
     for _ in range(_PROXIMAL):
         start, weights = near_maximum(functions, domain, start, weight, tol)

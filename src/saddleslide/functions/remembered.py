@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
+from typing import final
 
-import numpy as np
-
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding
-from saddleslide.functions.trust import certain_modulus
+from saddleslide.functions.trust import Memory, certain_modulus
 from saddleslide.theory.holder import Holder
 
 # Sizes of the terms of a remembered value are not known: they may cancel to a millionth.
 _CANCELLED = 1e6
-
-
-@dataclass
-class Memory:
-    """The last point at which a value was heard, the value, and the gradient; no part of a run's state."""
-
-    stored: ClassVar[bool] = False
-
-    point: Array | None = None
-    value: float = math.nan
-    gradient: Array | None = None
-
-    def keep(self, point: Array, value: float, gradient: Array) -> None:
-        """Remember an answer."""
-        self.point, self.value, self.gradient = point.copy(), value, gradient.copy()
 
 
 @final
@@ -52,10 +34,10 @@ class Remembered(Function):
     def value(self, x: Array) -> float:
         """An upper bound: the value that was heard, and what a Hölder condition allows on the way to x."""
         assert self.memory.point is not None and self.memory.gradient is not None
-        distance = float(np.linalg.norm((x - self.memory.point).ravel()))
+        distance = length_of((x - self.memory.point).ravel())
         if distance == 0.0:
             return self.memory.value
-        condition, slope = self.smoothness(self.domain), float(np.linalg.norm(self.memory.gradient.ravel()))
+        condition, slope = self.smoothness(self.domain), length_of(self.memory.gradient.ravel())
         return self.memory.value + (slope + condition.H * float(distance**condition.nu)) * distance
 
     @property

@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 
 EPS = 2.0**-52
 # Operations on a whole value or gradient after its terms are summed: eight of them, as scalings and sums of functions.
@@ -134,7 +132,7 @@ OWN_CODE = Rounding(floor=UNKNOWN, own=_OWN)
 
 def round_linear(c: Array) -> Rounding:
     """Of <c, x>; a number c stands for as many entries as x has."""
-    size = float(np.linalg.norm(c))
+    size = length_of(c)
     if c.ndim == 0:
         return Rounding(floor=(0.0, 0.0, size), entrywise=FEW * size)
     gradient = ((FEW * size, 0.0, 0.0), _NONE, _NONE)

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, as_number, on_host, receive
+from saddleslide.arrays.base import Array, as_number, length_of, on_host, receive
 from saddleslide.arrays.kinds import ArrayKind, to_host
 from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, UnknownConstantError
@@ -41,7 +41,7 @@ def estimate_variance(
     """
     x = domain.project(np.zeros(domain.shape)) if start is None else start
     step = gradient(x) / L if L > 0.0 else np.zeros(domain.shape)
-    distance = float(np.linalg.norm(step)) / math.sqrt(max(step.size, 1))
+    distance = length_of(step) / math.sqrt(max(step.size, 1))
     rng = np.random.default_rng(0)
     points = [x, domain.project(x - step), domain.project(x - 2.0 * step)]
     points += [domain.project(x - step + distance * rng.standard_normal(domain.shape)) for _ in range(_PROBES)]

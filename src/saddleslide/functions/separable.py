@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, as_floats, beside, on_host
+from saddleslide.arrays.base import Array, as_floats, beside, length_of, on_host
 from saddleslide.arrays.kinds import is_callers
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
@@ -216,7 +216,7 @@ def _ball_step(form: SeparableForm, center: Array, weight: float, domain: Ball) 
         return free_step(form, center * (weight / total) + middle * (multiplier / total), total)
 
     def excess(multiplier: float) -> float:
-        return float(np.linalg.norm(at(multiplier) - middle)) - domain.ball_radius
+        return length_of(at(multiplier) - middle) - domain.ball_radius
 
     if excess(0.0) <= 0.0:
         return at(0.0), 0.0

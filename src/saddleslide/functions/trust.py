@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeGuard, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,21 @@ _Answer = TypeVar("_Answer")
 _Kind = TypeVar("_Kind")
 # Rounding below these parts of a value and of a gradient decides nothing.
 _SMALL_PART, _SMALL_TURN = 1e-11, 1e-9
+
+
+@dataclass
+class Memory:
+    """The last point at which a value was heard, the value, and the gradient; no part of a run's state."""
+
+    stored: ClassVar[bool] = False
+
+    point: Array | None = None
+    value: float = math.nan
+    gradient: Array | None = None
+
+    def keep(self, point: Array, value: float, gradient: Array) -> None:
+        """Remember an answer."""
+        self.point, self.value, self.gradient = point.copy(), value, gradient.copy()
 
 
 def is_own_class(part: object) -> bool:

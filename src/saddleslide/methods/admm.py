@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from saddleslide.arrays.base import length_of
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.trust import errors_at, gradient_aside, read_rounding, value_aside
@@ -105,7 +106,7 @@ class ADMM(Method):
                 rho = radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
         else:
             rho = float(self.penalty)
-        term_size = float(np.linalg.norm(x))
+        term_size = length_of(x)
         return ADMMState(x, y, Bx, Hx, Bx, BTBx, constant, slope, Mean(*start), symbol, rho, term_size)
 
     def step(self, state: ADMMState, oracles: Oracles) -> ADMMState:
@@ -120,8 +121,8 @@ class ADMM(Method):
         # Double or halve the penalty where y and z travel at very different speeds. Where CG has not solved its system,
         # z lags behind for want of CG steps: a larger penalty would make that worse, and so would rise without end. So
         # would that of constraints: z stands still there, as soon as they hold.
-        dual, primal = float(np.linalg.norm(new_y - y)), rho * float(np.linalg.norm(new_z - z))
-        size = float(np.linalg.norm(new_y)) + rho * float(np.linalg.norm(new_z))
+        dual, primal = length_of(new_y - y), rho * length_of(new_z - z)
+        size = length_of(new_y) + rho * length_of(new_z)
         factor = 2.0 if dual > _IMBALANCE * primal and solved else 0.5 if primal > _IMBALANCE * dual else 1.0
         if factor == 1.0 or max(dual, primal) <= _SETTLED * size:
             return state
@@ -147,7 +148,7 @@ class ADMM(Method):
             BTBp = oracles.adjoint(Bp)
             step = rs / float(np.vdot(p, Hp + rho * BTBp))
             x, Hx, Bx, BTBx = x + step * p, Hx + step * Hp, Bx + step * Bp, BTBx + step * BTBp
-            term_size += step * float(np.linalg.norm(p)) + float(np.linalg.norm(x))
+            term_size += step * length_of(p) + length_of(x)
             r = r - step * (Hp + rho * BTBp)
             s = precondition(r)
             rs, before = float(np.vdot(r, s)), rs
@@ -174,8 +175,8 @@ class ADMM(Method):
         value = state.constant + float(np.vdot(x, 0.5 * state.Hx + state.slope)) - value_aside(simple, x)
         slope = state.Hx + state.slope - gradient_aside(simple, x)
         # Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps.
-        f, size, steep = oracles.problem.f, float(np.linalg.norm(x)), float(np.linalg.norm(slope))
-        terms = float(np.linalg.norm(state.Hx)) + float(np.linalg.norm(state.slope))
+        f, size, steep = oracles.problem.f, length_of(x), length_of(slope)
+        terms = length_of(state.Hx) + length_of(state.slope)
         summed = (inner_error(x.size) + FEW) * (terms * size + abs(state.constant))
         error = wrong = 0.0
         for _ in range(2):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 import numpy as np
 
+from saddleslide.arrays.base import length_of
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.arrays.state import XArray, YArray
 from saddleslide.certificates.candidate import Candidate, Column, Linearisation, YColumn
@@ -154,7 +155,7 @@ class Bundle(Method):
     ) -> BundleState:
         """The weights of this step: at first what moves by the size of the set, then by what cuts have missed."""
         if not state.f:
-            rise, fall = float(np.linalg.norm(f_at.gradient + pull)), float(np.linalg.norm(g_at.gradient - Bx))
+            rise, fall = length_of(f_at.gradient + pull), length_of(g_at.gradient - Bx)
             first = (rise or 1.0) / (state.distances[0] or 1.0), (fall or 1.0) / (state.distances[1] or 1.0)
             return replace(state, first=first, weights=first)
 

@@ -122,9 +122,17 @@ class InteriorPoint(Method):
         return EXACTLY if facts.f.rest.is_zero and facts.g.rest.is_zero else BOUNDS
 
     def step(self, state: InteriorState, oracles: Oracles) -> InteriorState:
-        system, u, z = self._system(oracles), state.u, state.z
         if state.is_exact:
             return replace(state, steps=1, is_exact=False, left=0.0)
+        try:
+            return self._advance(state, oracles)
+        except FloatingPointError:
+            # Numbers tell no more: the point that has been reached is looked at, and is the last one.
+            return replace(state, steps=state.steps + 1, left=math.nan)
+
+    def _advance(self, state: InteriorState, oracles: Oracles) -> InteriorState:
+        """Predictor and corrector."""
+        system, u, z = self._system(oracles), state.u, state.z
         room = system.room(u)
         ratio, products = z / room, z * room
         solve = system.factorise(system.q + system.gather(ratio, 1.0))
@@ -171,7 +179,7 @@ class InteriorPoint(Method):
         self, state: InteriorState, gaps: Sequence[float], judge: Judge, oracles: Oracles
     ) -> InteriorState | Status:
         """Keep the best point; end where steps no longer come nearer."""
-        if not np.isfinite(state.u).all():
+        if math.isnan(state.left) or not np.isfinite(state.u).all():
             return Status.NUMERICAL_LIMIT
         (gap,) = gaps
         if gap < math.inf and state.left > 0.0:

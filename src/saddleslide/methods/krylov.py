@@ -13,6 +13,7 @@ from typing import final
 
 import numpy as np
 
+from saddleslide.arrays.base import length_of
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.methods.base import (
     BOUNDS,
@@ -98,7 +99,7 @@ class Krylov(Method):
         constant = _field(oracles, np.zeros_like(start[0]), np.zeros_like(start[1]))
         z, blank = _join(*start), np.zeros_like(constant)
         r = -constant if not z.any() else -_field(oracles, *start)
-        size = float(np.linalg.norm(r))
+        size = length_of(r)
         return KrylovState(z, constant, size, min(facts.moduli), r, r, blank, blank, size, phibar=size)
 
     def step(self, state: KrylovState, oracles: Oracles) -> KrylovState:
@@ -112,7 +113,7 @@ class Krylov(Method):
             new -= (beta / s.oldb) * s.r1
         alfa = float(v @ new)
         new -= (alfa / beta) * s.r2
-        size = float(np.linalg.norm(new))
+        size = length_of(new)
         delta, gbar = s.cs * s.dbar + s.sn * alfa, s.sn * s.dbar - s.cs * alfa
         gamma = max(math.hypot(gbar, size), 1e-300)
         cs, sn = gbar / gamma, size / gamma
@@ -133,7 +134,7 @@ class Krylov(Method):
         # With a modulus the gap is at most |F|^2 / (2 mu).
         if state.modulus > 0.0:
             return 0.5 * state.phibar * state.phibar / state.modulus, math.nan
-        return state.phibar * float(np.linalg.norm(state.z)), math.nan
+        return state.phibar * length_of(state.z), math.nan
 
     def is_finished(self, state: KrylovState) -> bool:
         return state.phibar <= _ROUNDING * state.first or not state.beta > 0.0

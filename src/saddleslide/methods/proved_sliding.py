@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
-import numpy as np
-
+from saddleslide.arrays.base import length_of
 from saddleslide.errors import InputError
 from saddleslide.methods.base import Array, Description, Facts, Oracles, option
 from saddleslide.methods.field import calls_of, fewest_on_bounded, operator
@@ -95,7 +94,7 @@ class ProvedSliding(Sliding):
         curved, flat = (facts.f, facts.g) if block == "x" else (facts.g, facts.f)
         steep, level = operator(oracles, start) if block == "x" else reversed(operator(oracles, start))
         diameter = flat.domain.diameter()
-        first = float(np.linalg.norm(steep)) ** 2 / (2.0 * curved.modulus) + diameter * float(np.linalg.norm(level))
+        first = length_of(steep) ** 2 / (2.0 * curved.modulus) + diameter * length_of(level)
         assert curved.holder is not None
         assert flat.holder is not None
         # Without a target to end at, one stage.

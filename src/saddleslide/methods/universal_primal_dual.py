@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from saddleslide.arrays.base import length_of
 from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
 
 _LARGEST = 1e100
@@ -73,7 +74,7 @@ class UniversalPrimalDual(Method):
         value, x = _dual(oracles, pull)
         push = oracles.forward(x)
         if self.curvature is None:
-            slope, radius = float(np.linalg.norm(push - oracles.free_gradient("g", y))), facts.g.domain.radius(y)
+            slope, radius = length_of(push - oracles.free_gradient("g", y)), facts.g.domain.radius(y)
             M = max(_CAREFUL * slope / (radius if 0.0 < radius < math.inf else 1.0), 1e-12)
         else:
             M = float(self.curvature)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, beside
+from saddleslide.arrays.base import Array, Shape, beside, length_of
 from saddleslide.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def measure_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
 
 
 def _norm(v: Array) -> float:
-    return float(np.linalg.norm(v))
+    return length_of(v)
 
 
 def adjoint_mismatch(coupling: Operator, rng: int | np.random.Generator | None = 0) -> float:

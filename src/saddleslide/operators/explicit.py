@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from saddleslide import arrays, operators
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, on_host, receive
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, length_of, on_host, receive
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
 from saddleslide.errors import InputError
 from saddleslide.kernels.switch import jit_enabled, load
@@ -221,10 +221,10 @@ class Matrix(Stored):
             numbers, sums = np.ravel(sizes), [float(sizes.sum(axis=axis).max()) for axis in (0, 1)]
         largest = float(numbers.max(initial=0.0))
         if 1e-100 < largest < 1e100:
-            whole = float(np.linalg.norm(numbers))
+            whole = length_of(numbers)
         else:
             with np.errstate(under="ignore"):
-                whole = largest * float(np.linalg.norm(numbers / (largest or 1.0)))
+                whole = largest * length_of(numbers / (largest or 1.0))
         return (1.0 + summation_error(self.entry_count)) * min(math.sqrt(sums[0]) * math.sqrt(sums[1]), whole)
 
     def dense(self) -> Array | None:
@@ -284,7 +284,7 @@ class ForeignMatrix(Stored):
         if 0 in sizes.shape:
             return 0.0
         sums = math.sqrt(float(sizes.sum(axis=0).max())) * math.sqrt(float(sizes.sum(axis=1).max()))
-        return (1.0 + summation_error(max(sizes.shape))) * min(sums, float(np.linalg.norm(sizes)))
+        return (1.0 + summation_error(max(sizes.shape))) * min(sums, length_of(sizes))
 
     def dense(self) -> Array:
         return as_real(self.matrix, "B")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.errors import InputError
 
 # A dense matrix of so many columns is the largest one that is factorised; a factor in a band may have as many entries
@@ -63,9 +63,9 @@ class Solvable(ABC):
             return math.inf
         z = self.solve(r, shift)
         Mz = self.product(z) + shift * z
-        size, length, turned = (float(np.linalg.norm(v)) for v in (z, r, Mz))
+        size, length, turned = (length_of(v) for v in (z, r, Mz))
         wrong = self.error * size + 2.0 * _EPS * (length + turned + shift * size)
-        left = float(np.linalg.norm(r - Mz)) + wrong
+        left = length_of(r - Mz) + wrong
         inner = _EPS * (self.size + 4.0) * size * (2.0 * length + turned) + wrong * size
         return 2.0 * float(np.vdot(z, r)) - float(np.vdot(z, Mz)) + inner + 1.01 * left * left / modulus
 

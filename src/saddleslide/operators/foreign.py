@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from saddleslide import operators
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array, Shape, length_of
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.operators.base import COMPLEX, REAL, Operator
@@ -204,7 +204,7 @@ def _from_odl(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name:
         x, y = rng.standard_normal(own_x), rng.standard_normal(own_y)
         Bx = forward(x)
         # A y that leans towards Bx: an independent one may be orthogonal to it and hide a wrong scale.
-        y += float(np.linalg.norm(y)) / max(float(np.linalg.norm(Bx)), 1e-300) * Bx
+        y += length_of(y) / max(length_of(Bx), 1e-300) * Bx
         pairs = [(each, float(np.vdot(Bx, y)), float(np.vdot(x, each(y)))) for each in (weigh, plain)]
         transposes = [each for each, left, right in pairs if abs(left - right) <= 1e-5 * max(abs(left), abs(right))]
     if not transposes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from saddleslide import oracles
-from saddleslide.arrays.base import Array, Shape, inner_product, read_only, zeros
+from saddleslide.arrays.base import Array, Shape, inner_product, length_of, read_only, zeros
 from saddleslide.arrays.kinds import Remote, refuse_masked
 from saddleslide.arrays.state import State
 from saddleslide.domains.base import Domain
@@ -18,10 +18,9 @@ from saddleslide.errors import explain_read_only
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import tilted_minimum
-from saddleslide.functions.remembered import Memory
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import prox
-from saddleslide.functions.trust import runs_own_code
+from saddleslide.functions.trust import Memory, runs_own_code
 from saddleslide.kernels.switch import clock
 from saddleslide.operators.base import is_own_code
 from saddleslide.oracles.calls import ACROSS, Calls, NonFiniteAnswer, RunEnded, Seconds, as_count
@@ -153,7 +152,7 @@ class Oracles(OraclesState):
         if at is None:
             return NonFiniteAnswer("")
         largest = float(np.max(np.abs(at), initial=0.0))
-        norm = largest * float(np.linalg.norm(at / largest)) if largest > 0.0 else 0.0
+        norm = largest * length_of(at / largest) if largest > 0.0 else 0.0
         domain = of or {"f": self.problem.X, "g": self.problem.Y}.get(name)
         place = "" if domain is None else f", {'in' if domain.contains(at) else 'outside of'} its set"
         return NonFiniteAnswer(f"at a point of norm {norm:.4g} with entries up to {largest:.4g} in size{place}")

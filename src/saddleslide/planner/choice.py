@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide.arrays.base import length_of
 from saddleslide.certificates.certificate import judge_point
 from saddleslide.certificates.foresight import possible_claim
 from saddleslide.errors import raise_all
@@ -367,7 +368,7 @@ def _possible_slopes(facts: Facts, tol: float) -> tuple[list[Slopes], list[Slope
     (x, y), sides = facts.problem.start(), []
     for block, point, other in ((facts.f, x, y), (facts.g, y, x)):
         if block.rest.is_zero and not other.any():
-            sides.append([float(np.linalg.norm(gradient_aside(block.function, point)))])
+            sides.append([length_of(gradient_aside(block.function, point))])
             continue
         H = block.holder.H if block.holder is not None and block.holder.H > 0.0 else 1.0
         # Below the first distance the curvature alone keeps f within the target.

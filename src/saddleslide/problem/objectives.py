@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, split, to_complex
+from saddleslide.arrays.base import Array, Shape, length_of, split, to_complex
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.product import Product
@@ -77,7 +77,7 @@ class Term:
         point = image if isinstance(where, FullSpace) else where.project(image)
         # A projection onto the set of an indicator is rounded, and counts as in it.
         value = 0.0 if isinstance(h, Indicator) else self.factor * h.value(point)
-        return value, float(np.linalg.norm(image - point))
+        return value, length_of(image - point)
 
     @property
     def words(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, as_real, coarseness
+from saddleslide.arrays.base import Array, as_real, coarseness, length_of
 from saddleslide.arrays.kinds import DOUBLE, NUMPY, as_kind, origin_of, precision_of, to_host
 from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
@@ -54,7 +54,7 @@ class Enclosure:
 
     def holds(self, y: Array) -> bool:
         """Whether y stayed away from the ball, so that |B x - b| <= gap / (radius - |y|) <= 10 gap / radius."""
-        return float(np.linalg.norm(to_host(y))) < _ON_THE_BALL * self.radius
+        return length_of(to_host(y)) < _ON_THE_BALL * self.radius
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from saddleslide import certificates
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.arrays.kinds import SINGLE
 from saddleslide.certificates.certificate import EPS, judge_point
 from saddleslide.certificates.verdict import Certificate, Status
@@ -42,7 +42,7 @@ def as_meant(result: Result, problem: SaddleProblem) -> Result:
     around = problem.enclosure
     if around is None or not (result.success or result.status is Status.MET_AS_DECLARED):
         return result
-    oracles, size, reason = Oracles(problem), float(np.linalg.norm(result.y)), ""
+    oracles, size, reason = Oracles(problem), length_of(result.y), ""
     if _excludes(oracles, around, result):
         reason = f"no x in X satisfies {around.constraint}: a separating hyperplane proves it"
     elif not around.holds(result.y):
@@ -64,11 +64,11 @@ def _measure_miss(oracles: Oracles, around: Enclosure, result: Result) -> float:
     coupling = oracles.problem.coupling
     if around.b is None and not coupling.norm_at_hand:
         return 0.0
-    size = coupling.norm.upper * float(np.linalg.norm(result.x)) if around.b is None else np.linalg.norm(around.b)
+    size = coupling.norm.upper * length_of(result.x) if around.b is None else np.linalg.norm(around.b)
     allowed = _OPEN * float(size)
-    if allowed == 0.0 or result.gap <= allowed * (around.radius - float(np.linalg.norm(result.y))):
+    if allowed == 0.0 or result.gap <= allowed * (around.radius - length_of(result.y)):
         return 0.0
-    missed = float(np.linalg.norm(oracles.forward(result.x) - (0.0 if around.b is None else around.b)))
+    missed = length_of(oracles.forward(result.x) - (0.0 if around.b is None else around.b))
     return missed if missed > allowed else 0.0
 
 
@@ -162,5 +162,5 @@ def _rise(function: Function, point: Array, rounded: Array) -> float:
 
 def _bound_rise(change: Array, step: Array, domain: Domain, coupling: Operator) -> float:
     """How much a change of a product can raise the best value over the other block: its support function."""
-    raised, sizes = domain.support(change), (float(np.linalg.norm(step)), float(np.linalg.norm(change)))
+    raised, sizes = domain.support(change), (length_of(step), length_of(change))
     return raised + coupling.bound_rounding(*sizes) * domain.radius_at_zero + 16.0 * EPS * abs(raised)

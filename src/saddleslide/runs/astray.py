@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from saddleslide.arrays.base import length_of
 from saddleslide.arrays.state import State
 
 if TYPE_CHECKING:
@@ -84,4 +83,4 @@ def _stay_away(numbers: list[float], most: int) -> bool:
 def _distance(one: tuple[Array, Array], other: tuple[Array, Array] | None = None) -> float:
     """The norm of a point, or of the difference of two."""
     parts = one if other is None else [a - b for a, b in zip(one, other, strict=True)]
-    return math.hypot(*(float(np.linalg.norm(part)) for part in parts))
+    return math.hypot(*(length_of(part) for part in parts))

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from saddleslide.arrays.base import Array, split, zeros
+from saddleslide.arrays.base import Array, length_of, split, zeros
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.certificates.weak_gap import Seen, bound_weak_gap
 from saddleslide.domains.base import Domain
@@ -125,7 +123,7 @@ class InequalityJudge(InequalityState, StageJudge):
             if isinstance(one.function, Function) and one.has_value:
                 region = one.region(domain)
                 point = z[one.part(domain)].reshape(region.shape)
-                rounding = errors_at(one.function, point, value, float(np.linalg.norm(gradient)))
+                rounding = errors_at(one.function, point, value, length_of(gradient))
                 error += rounding.value + (rounding.gradient * region.radius(point) if region.bounded else 0.0)
         if one.has_operator:
             target = zeros(z.shape, z)

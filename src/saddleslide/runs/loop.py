@@ -46,8 +46,9 @@ _HOPELESS = 256
 _DOUBTFUL = 24
 _MET = Status.SOLVED, Status.SOLVED_WITHIN, Status.MET_AS_DECLARED
 _CONFIRMED = Status.SOLVED, Status.NUMERICAL_LIMIT, Status.COMPLETED, Status.NO_CERTIFICATE
-# Where a method itself expects a gap of more than so many times the target, only every so many steps are judged.
-_FAR_OFF, _RARELY = 2.0, 16
+# Where a method itself expects a gap of more than so many times the target, only every so many steps are judged; more
+# where only a look can tell what the target is.
+_FAR_OFF, _RARELY, _OFTEN = 2.0, 16, 4
 # What may end a run in the middle of a stage.
 _EXPLAINED = (Status.NON_FINITE, Status.COMPLETED, Status.INFEASIBLE, Status.UNBOUNDED)
 _UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
@@ -288,7 +289,8 @@ class Run(RunState):
         if self.method.is_finished(self.state):
             return True
         gap, value = self.method.expects(self.state)
-        if self.steps % _RARELY and gap > _FAR_OFF * judge.target_at(value):
+        target = judge.target_at(value)
+        if self.steps % (_RARELY if target > 0.0 else _OFTEN) and gap > _FAR_OFF * target:
             return False
         return self.steps >= (self.due if affordable else 2 * self.due)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
@@ -163,7 +163,7 @@ def range_condition(function: Function, domain: Domain, coupling: Operator) -> b
     if not isinstance(domain, FullSpace):
         return False
     linear = function.linear
-    if linear and float(np.linalg.norm(_gradient(function, np.zeros(domain.shape)))) == 0.0:
+    if linear and length_of(_gradient(function, np.zeros(domain.shape))) == 0.0:
         return True
     if min(coupling.shape) > FACTORISABLE:
         return False
