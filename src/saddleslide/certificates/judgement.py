@@ -118,7 +118,6 @@ class Judgement(JudgementState):
         return max(-change, 0.0)
 
 
-@final
 class ExactJudgement(Judgement):
     """For simple f and g: certified inner solves call no gradient, so that every point has both of its bounds."""
 
@@ -127,6 +126,15 @@ class ExactJudgement(Judgement):
 
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         return self.judge.gap_at(candidate)
+
+
+@final
+class LateJudgement(ExactJudgement):
+    """The same for a method that begins elsewhere: the start is judged where a caller has set it, or a target asks."""
+
+    def open(self, start: tuple[Array, Array], own: Calls) -> None:
+        if self.judge.goal.reduction > 0.0 or any(part.any() for part in start):
+            super().open(start, own)
 
 
 @final
@@ -145,4 +153,9 @@ class BoundsJudgement(Judgement):
 
 
 # How a method asks for its points to be judged (`Method.judged`).
-JUDGEMENTS: dict[str, type[Judgement]] = {"points": Judgement, "exactly": ExactJudgement, "bounds": BoundsJudgement}
+JUDGEMENTS: dict[str, type[Judgement]] = {
+    "points": Judgement,
+    "exactly": ExactJudgement,
+    "late": LateJudgement,
+    "bounds": BoundsJudgement,
+}

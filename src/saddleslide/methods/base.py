@@ -36,7 +36,7 @@ else:
 Point: TypeAlias = tuple[Array, Array]
 Value = float | int | str | None
 # How the points of a method are judged: see certificates/judgement.py; at the end of its stages: runs/stages.py.
-POINTS, EXACTLY, BOUNDS, STAGES = "points", "exactly", "bounds", "stages"
+POINTS, EXACTLY, LATE, BOUNDS, STAGES = "points", "exactly", "late", "bounds", "stages"
 # Steps before the first look at the gap of a method that is judged exactly.
 CHUNK = 16
 

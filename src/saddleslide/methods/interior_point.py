@@ -28,7 +28,7 @@ from saddleslide.certificates.verdict import Status
 from saddleslide.domains.program import Program, lift_squares, program_of
 from saddleslide.facts.newton import MOST_ROWS, is_formed_in_x
 from saddleslide.functions.trust import inside
-from saddleslide.methods.base import BOUNDS, EXACTLY, Array, Candidate, Description, Method, Point, State
+from saddleslide.methods.base import BOUNDS, LATE, Array, Candidate, Description, Method, Point, State
 from saddleslide.methods.field import linearise
 from saddleslide.operators.explicit import Matrix
 from saddleslide.operators.factor import COLUMNS, SymmetricMatrix
@@ -119,7 +119,7 @@ class InteriorPoint(Method):
 
     def judgement(self, facts: Facts) -> str:
         # Of a simple term both bounds have a closed form; else gradients bound the other.
-        return EXACTLY if facts.f.rest.is_zero and facts.g.rest.is_zero else BOUNDS
+        return LATE if facts.f.rest.is_zero and facts.g.rest.is_zero else BOUNDS
 
     def step(self, state: InteriorState, oracles: Oracles) -> InteriorState:
         if state.is_exact:
@@ -195,7 +195,8 @@ class InteriorPoint(Method):
         return state.ratio * state.left if state.falls else 0.0, state.value
 
     def is_finished(self, state: InteriorState) -> bool:
-        return (math.isfinite(state.best_gap) and state.idle >= _PATIENCE) or state.steps >= _STEPS
+        stands = math.isfinite(state.best_gap) and state.idle >= _PATIENCE
+        return stands or state.steps >= _STEPS or math.isnan(state.left)
 
 
 class Rows:
@@ -274,6 +275,7 @@ class System:
         self.own = f.size, g.size
         # Which functions the squares belong to: a product with their matrices is part of a gradient.
         self.costly = [name for name, side in (("f", f), ("g", g)) if side.squares]
+        self._calls = [(name, 1) for name in self.costly] + [("B", 2 if min(self.own) else 0)]
         squares = ([A for A, _ in side.squares] for side in (f, g))
         a, c = (max(map(_largest, matrices), default=0.0) for matrices in squares)
         given, (f, g, blocks) = (f, g), parts
@@ -364,11 +366,11 @@ class System:
             (problem.X.project(x.reshape(problem.X.shape)), problem.Y.project(y.reshape(problem.Y.shape)))
         )
 
-    def turn(self, u: Array, pull: Any = None, image: Any = None) -> Array:
-        """K u, with B^T y and B x where they are known."""
+    def turn(self, u: Array) -> Array:
+        """K u."""
         (n, both, slopes), out = self._ends, np.empty_like(u)
-        out[:n] = self.B.adjoint(u[n:both]) if pull is None else pull
-        np.negative(self.B.forward(u[:n]) if image is None else image, out=out[n:both])
+        out[:n] = self.B.adjoint(u[n:both])
+        np.negative(self.B.forward(u[:n]), out=out[n:both])
         if both < slopes:
             self.spread(out, u[both:slopes])
             out[both:slopes] = -u[self.kinked]
@@ -386,16 +388,9 @@ class System:
 
     def residual(self, u: Array, oracles: Oracles) -> Array:
         """Q u + c + K u, by two counted products, and a gradient of each function with squares."""
-        x, y, _, _ = self.split(u)
-        if self.costly:
-            turned = oracles.made(self.costly[0], 1, lambda: self.turn(u))
-            for name in self.costly[1:]:
-                oracles.made(name, 1, lambda: None)
-            oracles.products(2 if min(self.own) else 0, lambda: None)
-            return self.q * u + self.c + turned  # type: ignore[no-any-return]
-        X, Y = oracles.problem.X, oracles.problem.Y
-        pull, image = oracles.adjoint(y.reshape(Y.shape)), oracles.forward(x.reshape(X.shape))
-        found: Array = self.q * u + self.c + self.turn(u, pull.ravel(), image.ravel())
+        for name, count in self._calls[1:]:
+            oracles.made(name, count, lambda: None)
+        found: Array = self.q * u + self.c + oracles.made(*self._calls[0], lambda: self.turn(u))
         return found
 
     def value(self, u: Array, wrong: Array) -> float:
