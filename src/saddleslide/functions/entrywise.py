@@ -117,12 +117,15 @@ class Linear(Flat):
         slope = K.adjoint(np.broadcast_to(self.c, K.y_shape).copy())
         return Linear(to_complex(slope) if K.x_dtype == COMPLEX else slope)
 
+    def value(self, x: Array) -> float:
+        # Points that run away have an infinite value, whatever the caller's settings of NumPy say of that.
+        with np.errstate(over="ignore"):
+            return float(np.sum(self.c * x))
+
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out
         np.copyto(out, self.c)
-        # Points that run away have an infinite value, whatever the caller's settings of NumPy say of that.
-        with np.errstate(over="ignore"):
-            return float(np.sum(self.c * x)), out
+        return self.value(x), out
 
     @cached_property
     def error_model(self) -> Rounding:

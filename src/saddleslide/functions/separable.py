@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -67,6 +67,8 @@ class SeparableForm:
 
     def beside(self, x: Array) -> SeparableForm:
         """The same form with its arrays where x lies."""
+        if on_host(x):
+            return self
         return SeparableForm(
             beside(x, self.quadratic),
             beside(x, self.linear),
@@ -76,11 +78,12 @@ class SeparableForm:
 
     def size(self, x: Array) -> float:
         """Sum of the absolute values of all terms at x: what rounding errors of the value are relative to."""
-        terms = 0.5 * self.quadratic * x
-        terms *= x
-        terms += np.abs(self.linear * x)
+        # Most forms have one or two kinds of terms.
+        terms: Any = np.abs(self.linear * x) if np.ndim(self.linear) or self.linear else 0.0
+        if np.ndim(self.quadratic) or self.quadratic:
+            terms = 0.5 * self.quadratic * x * x + terms
         for weight, nu in self.powers:
-            terms = terms + weight * np.abs(x) ** (1.0 + nu) / (1.0 + nu)
+            terms = terms + (weight * np.abs(x) if nu == 0.0 else weight * np.abs(x) ** (1.0 + nu) / (1.0 + nu))
         for weight, _ in self.hubers:
             terms = terms + weight * np.abs(x)
         return float(np.sum(terms))

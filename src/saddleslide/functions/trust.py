@@ -14,7 +14,7 @@ from saddleslide.arrays.kinds import is_callers
 from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
-from saddleslide.functions.roundings import OWN_CODE, Errors, Rounding
+from saddleslide.functions.roundings import NO_ROUNDING, OWN_CODE, Errors, Rounding
 from saddleslide.theory.holder import Holder
 from saddleslide.watcher import made
 
@@ -146,6 +146,8 @@ def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors
     """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x."""
     if is_own_class(f):
         return OWN_CODE.at(length_of(x), value, slope, x.size)
+    if f.error_model is NO_ROUNDING and math.isfinite(value):
+        return Errors(0.0, 0.0)
     found = f.error_model.at(length_of(x), value, slope, x.size)
     if found.value <= _SMALL_PART * abs(value) and (slope == 0.0 or found.gradient <= _SMALL_TURN * slope):
         # Nothing sharper is worth a pass over the entries of a matrix.
