@@ -372,9 +372,7 @@ def test_ctrl_c_while_compiled_loops_run(monkeypatch):
 
 
 def test_the_command_line_leaves_a_checkpoint_and_exits_with_130(tmp_path, monkeypatch, capsys):
-    path, arguments = tmp_path / "run.npz", ["solve", "game", "--rows", "30", "--columns", "40", "--tol", "1e-3"]
-    # Steps with several looks.
-    arguments += ["--method", "pdhg"]
+    path, arguments = tmp_path / "run.npz", ["solve", "tomography", "--size", "16", "--reduction", "1e-4"]
     assert main(arguments) == 0
     clean = capsys.readouterr().out
     with monkeypatch.context() as patch:

@@ -160,7 +160,8 @@ def solve(
 
 def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control, former: Former | None) -> Result:
     facts = Facts(problem)
-    plan = replace(solve_plan(facts, request), spent=astuple(control.books.calls))
+    made, calls = solve_plan(facts, request), control.books.calls
+    plan = replace(made, spent=(calls.f, calls.g, calls.B)) if any(calls.by_oracle.values()) else made
     return carry_out(problem, plan, request.start, control, former=former, facts=facts)
 
 

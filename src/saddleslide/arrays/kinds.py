@@ -115,7 +115,9 @@ _PLAIN = (float, int, str, type(None))
 def _inner(values: Iterable[Any]) -> Iterator[Any]:
     """Arrays and things built of arrays, out of mappings and lists of them."""
     for value in values:
-        if isinstance(value, tuple | list):
+        if isinstance(value, np.ndarray | Built):
+            yield value
+        elif isinstance(value, tuple | list):
             yield from _inner(value)
         elif isinstance(value, Mapping):
             yield from _inner(value.values())

@@ -72,6 +72,8 @@ class Questions(QuestionsState):
     def value_of(self, name: str, point: Array) -> float:
         """f(x) or g(y); counts as its costly part does, or as a run of the caller's code."""
         side, rest = (self.f, self.split.f_rest) if name == "f" else (self.g, self.split.g_rest)
+        if isinstance(side.function, Zero):
+            return 0.0
         cost = 1.0 if self._runs_own_code[name] else rest.lone_value_cost
         return self.oracles.made(name, cost, lambda: side.function.value(read_only(point)))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, inner_product
 from saddleslide.arrays.state import State
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.lifted import rough_curvature
 from saddleslide.functions.separable import prox
 
@@ -55,7 +56,8 @@ class Scale(State):
         self.pull, Bx = asked.oracles.pull(y), asked.oracles.image(x)
         value = asked.value_of("f", x)
         found = asked.best_response(Bx, 0.0, _GRADIENTS)
-        if found is not None and np.array_equal(found.point, y):
+        costly = not isinstance(asked.split.g_rest, Zero)
+        if found is not None and costly and np.array_equal(found.point, y):
             # Where no curvature is known the first gradients may go into finding a step.
             found = asked.best_response(Bx, 0.0, _MORE_GRADIENTS)
         self.below = value + inner_product(self.pull, x)

@@ -46,6 +46,8 @@ def rests_on_declaration(f: Function, domain: Domain) -> bool:
 def list_declared_forms(f: Function) -> tuple[str, ...]:
     """What classes of the caller's say of their form, and bounds on f may go by: nobody can check it."""
     own = [part for part in leaves(f) if is_own_class(part) or part.own_code]
+    if not own:
+        return ()
     claims = (
         ("linear", any(part.linear for part in own)),
         ("quadratic", any(part.quadratic for part in own)),

@@ -275,7 +275,7 @@ class System:
         self.own = f.size, g.size
         # Which functions the squares belong to: a product with their matrices is part of a gradient.
         self.costly = [name for name, side in (("f", f), ("g", g)) if side.squares]
-        self._calls = [(name, 1) for name in self.costly] + [("B", 2 if min(self.own) else 0)]
+        self._calls = [(name, 1) for name in self.costly] + [("B", 2)] * (min(self.own) > 0) or [("B", 0)]
         squares = ([A for A, _ in side.squares] for side in (f, g))
         a, c = (max(map(_largest, matrices), default=0.0) for matrices in squares)
         given, (f, g, blocks) = (f, g), parts

@@ -240,22 +240,23 @@ def _solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     # The size of the saddle value is not known beforehand: the gap at the start stands for it in predictions.
     relative = max(target.reduction, target.rtol)
     choice = _known_choice(facts, request) or choose(facts, target.tol, relative, costs, estimated, request.start)
+    settings: dict[str, Any]
     if choice.method == ADAPTIVE:
         # What was measured is not measured again.
         made = adaptive_plan(facts, replace(request, costs=None if estimated else costs))
-        made = replace(made, on_allowance=choice.races)
+        settings = {"on_allowance": choice.races}
     else:
         # Newton's steps ask for no distance.
         distances = () if choice.method == INTERIOR else zip(DISTANCES, facts.distances, strict=True)
         known = {name: Constant(D, "seen from the start") for name, D in distances if math.isfinite(D)}
-        made = replace(method_plan(facts, by_name[choice.method]()), **target._asdict())
-        made = replace(made, seed=request.seed, constants=known, on_allowance=True)
+        made = method_plan(facts, by_name[choice.method]())
+        settings = {**target._asdict(), "seed": request.seed, "constants": known, "on_allowance": True}
     # Calls that the method is expected to take, judging included; other methods with their costs, cheapest first.
     calls = [row.method_calls + row.judging for row in choice.rows if row.method == choice.method and row.method_calls]
     predicted = {name: float(count) for name, count in calls[0].by_oracle.items()} if calls else None
     others = [(row.method, row.cost) for row in choice.rows if row.method != choice.method and row.cost < math.inf]
     alternatives, reasons = tuple(sorted(others, key=itemgetter(1))), (choice.reason, *made.reasons)
-    return replace(made, costs=costs, reasons=reasons, predicted=predicted, alternatives=alternatives)
+    return replace(made, costs=costs, reasons=reasons, predicted=predicted, alternatives=alternatives, **settings)
 
 
 def _known_choice(facts: Facts, request: SolveRequest) -> Choice | None:

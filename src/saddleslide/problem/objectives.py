@@ -80,6 +80,11 @@ class Term:
         return value, length_of(image - point)
 
     @property
+    def multiple(self) -> Function:
+        """The factor times the function."""
+        return self.function if self.factor == 1.0 else self.factor * self.function
+
+    @property
     def words(self) -> str:
         """The term as it was written."""
         words = repr(self.function) if self.K is None else f"{self.function!r} @ {self.K!r}"
@@ -199,7 +204,7 @@ def _add_up(functions: Sequence[Function]) -> Function:
 def _on_x(term: Term) -> Function:
     """A term of f: behind an operator by its gradient; least squares of K x have their own class."""
     if term.K is None:
-        return term.factor * term.function
+        return term.multiple
     alone = _on_unknown(term)
     return term.factor * term.function.after(term.K) if alone is None or term.place == GRADIENT else alone
 
@@ -210,7 +215,7 @@ def _on_unknown(term: Term) -> Function | None:
     if not isinstance(K, Part):
         return None
     functions: list[Function] = [Zero()] * len(K.shapes)
-    functions[K.index] = term.function if term.factor == 1.0 else term.factor * term.function
+    functions[K.index] = term.multiple
     return DirectSum(functions, K.shapes)
 
 
@@ -285,7 +290,7 @@ def _place(terms: list[Term], X: Domain) -> list[Term]:
         h, place = term.function, term.place
         if place == SET:
             continue
-        alone = term.factor * h if term.K is None else _on_unknown(term)
+        alone = term.multiple if term.K is None else _on_unknown(term)
         both = alone if simple is None or alone is None else simple + alone
         if alone is not None and has_prox(alone, X) and both is not None and has_prox(both, X):
             simple, place = both, PROX
