@@ -203,7 +203,7 @@ MUTANTS = (
      LEVELS),
     ("certificates/levels.py", "round_up(data + math.sqrt(2.0 * left), data)", "round_up(math.sqrt(left), data)",
      LEVELS),
-    ("methods/interior_point.py", "= -u[self.kinked]", "= u[self.kinked]", INTERIOR),
+    ("methods/optimality.py", "= -u[self.kinked]", "= u[self.kinked]", INTERIOR),
     ("methods/interior_point.py", "aims / products - 1.0 - way", "aims / products - 1.0 + way", INTERIOR),
     ("problem/objectives.py", "and has_prox(both, X)", "and has_prox(alone, X)", OBJECTIVES),
     ("problem/objectives.py", "dual = term.scale * parts[id(term)]", "dual = parts[id(term)]", OBJECTIVES),

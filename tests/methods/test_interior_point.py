@@ -11,10 +11,12 @@ import scipy
 
 import endless
 import saddleslide as ss
+from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Status
 from saddleslide.domains.program import Program, program_of
 from saddleslide.errors import InputError
-from saddleslide.methods.interior_point import Core, InteriorPoint, Rows, System
+from saddleslide.methods.interior_point import InteriorPoint
+from saddleslide.methods.optimality import Core, Rows, System
 from support import gathered
 
 F, D, operators = ss.functions, ss.domains, ss.operators
@@ -249,7 +251,7 @@ def squares(name):
 @pytest.mark.parametrize("name", ["lasso", "elastic net", "wide", "fused", "weights, x >= 0", "simplex", "matrix"])
 def test_squares_have_the_value_that_a_cone_solver_finds(name, sparse, monkeypatch):
     if sparse:
-        monkeypatch.setattr("saddleslide.methods.interior_point._WRITTEN_OUT", 0)
+        monkeypatch.setattr("saddleslide.methods.optimality._WRITTEN_OUT", 0)
     objective, over, expression, rules, _ = squares(name)
     found = ss.minimize(objective, over=over, rtol=1e-8, method="interior-point")
     trusted = cp.Problem(cp.Minimize(expression), rules)
@@ -364,7 +366,7 @@ def test_no_matrix_is_factorised_for_a_norm_that_nobody_needs(monkeypatch):
 
 def test_the_order_of_a_band_is_that_of_its_own_system(monkeypatch):
     """A system in x first, then one in y of another size: each in its own order, found once."""
-    monkeypatch.setattr("saddleslide.methods.interior_point._WRITTEN_OUT", 0)
+    monkeypatch.setattr("saddleslide.methods.optimality._WRITTEN_OUT", 0)
     B = scipy.sparse.csr_array(scipy.sparse.diags_array([np.ones(60), -np.ones(60)], offsets=[0, 1], shape=(60, 61)))
     rng, rows = np.random.default_rng(16), Rows([B])
     for a, b in ((np.ones(61), np.zeros(60)), (np.zeros(61), np.ones(60)), (2.0 * np.ones(61), np.zeros(60))):
@@ -373,3 +375,23 @@ def test_the_order_of_a_band_is_that_of_its_own_system(monkeypatch):
         matrix = np.block([[np.diag(theta_x), B.toarray().T], [-B.toarray(), np.diag(theta_y)]])
         assert matrix @ core.solve(r) == pytest.approx(r, rel=1e-5, abs=1e-5)
         assert core.factor.order is not None
+
+
+def test_a_start_is_judged_where_somebody_has_set_it_or_a_target_asks(monkeypatch):
+    judge, looks = Judge.judge_exactly, []
+    monkeypatch.setattr(Judge, "judge_exactly", lambda *given: looks.append(given[1].x) or judge(*given))
+    rng = np.random.default_rng(3)
+    objective = F.L1().translated(rng.standard_normal(12)) @ rng.standard_normal((12, 4)) + F.Quadratic(1.0)
+    found = ss.minimize(objective, method="interior-point")
+    assert found.success and len(looks) == 1
+    ss.minimize(objective, method="interior-point", reduction=1e-3)
+    assert len(looks) == 3 and not looks[1].any()
+    again = ss.minimize(objective, method="interior-point", start=(found.x, found.y))
+    assert again.success and not again.history and np.array_equal(looks[3], found.x)
+
+
+def test_where_a_step_breaks_down_the_point_before_it_is_the_answer():
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((12, 6)), rng.standard_normal(12)
+    found = ss.minimize(F.LeastSquares(A, b) + F.L1(), tol=1e-300, method="interior-point")
+    assert found.status is Status.NUMERICAL_LIMIT and found.gap < 1e-8
