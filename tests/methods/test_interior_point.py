@@ -251,7 +251,7 @@ def squares(name):
 @pytest.mark.parametrize("name", ["lasso", "elastic net", "wide", "fused", "weights, x >= 0", "simplex", "matrix"])
 def test_squares_have_the_value_that_a_cone_solver_finds(name, sparse, monkeypatch):
     if sparse:
-        monkeypatch.setattr("saddleslide.methods.optimality._WRITTEN_OUT", 0)
+        monkeypatch.setattr("saddleslide.facts.newton._WRITTEN_OUT", 0)
     objective, over, expression, rules, _ = squares(name)
     found = ss.minimize(objective, over=over, rtol=1e-8, method="interior-point")
     trusted = cp.Problem(cp.Minimize(expression), rules)
@@ -366,7 +366,7 @@ def test_no_matrix_is_factorised_for_a_norm_that_nobody_needs(monkeypatch):
 
 def test_the_order_of_a_band_is_that_of_its_own_system(monkeypatch):
     """A system in x first, then one in y of another size: each in its own order, found once."""
-    monkeypatch.setattr("saddleslide.methods.optimality._WRITTEN_OUT", 0)
+    monkeypatch.setattr("saddleslide.facts.newton._WRITTEN_OUT", 0)
     B = scipy.sparse.csr_array(scipy.sparse.diags_array([np.ones(60), -np.ones(60)], offsets=[0, 1], shape=(60, 61)))
     rng, rows = np.random.default_rng(16), Rows([B])
     for a, b in ((np.ones(61), np.zeros(60)), (np.zeros(61), np.ones(60)), (2.0 * np.ones(61), np.zeros(60))):

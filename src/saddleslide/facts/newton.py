@@ -18,6 +18,13 @@ from saddleslide.operators.factor import COLUMNS, band_width
 MOST_ROWS = 500
 _MOST_FORMED = 5e6
 _DENSE, _VECTORS = 0.05, 200.0
+# A matrix of at most so many entries, zeros included, is written out: sparse products take longer.
+_WRITTEN_OUT = 1e5
+
+
+def is_written_out(blocks: list[Any]) -> bool:
+    """Whether blocks of rows are worked on as dense matrices, whatever they are."""
+    return bool(sum(math.prod(block.shape) for block in blocks) <= _WRITTEN_OUT)
 
 
 def is_formed_in_x(shape: tuple[int, int], theta_x: npt.NDArray[Any], theta_y: npt.NDArray[Any]) -> bool:
@@ -42,7 +49,7 @@ def newton_cost(f: Program, g: Program, blocks: list[Any]) -> float:
     in_x = is_formed_in_x((g.size, f.size), held[0], held[1])
     size, entries = f.size if in_x else g.size, f.size + g.size + rows
     entries += sum(kink.weight.size for kink in f.kinks + g.kinks)
-    is_sparse = all(scipy.sparse.issparse(block) for block in blocks)
+    is_sparse = not is_written_out(blocks) and all(scipy.sparse.issparse(block) for block in blocks)
     if rows > MOST_ROWS or not (size <= COLUMNS or is_sparse):
         return math.inf
     solving, vectors = 2.0 * _DENSE * (4.0 + rows) * size**2, _VECTORS * entries

@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 
 from saddleslide.domains.program import Program, lift_squares, program_of
-from saddleslide.facts.newton import is_formed_in_x
+from saddleslide.facts.newton import is_formed_in_x, is_written_out
 from saddleslide.functions.trust import inside
 from saddleslide.methods.base import Array, Point
 from saddleslide.operators.factor import SymmetricMatrix
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 # What the diagonal of the system has at least, relative to its largest entry: a proximal term, made good by refinement.
 _PROXIMAL = 1e-13
 _REFINEMENTS = 3
-# A sparse matrix of at most so many entries, zeros included, is written out: sparse products take longer.
-_WRITTEN_OUT = 1e5
 # The equations are solved where so small a part of their terms is left.
 _SOLVED = 1e-12
 
@@ -47,7 +45,7 @@ class Rows:
     """A matrix of blocks of rows, dense or sparse each; the Gram matrix of one is kept for divisors that are equal."""
 
     def __init__(self, blocks: list[Any], grams: Sequence[tuple[Any, Array]] = ()) -> None:
-        if sum(math.prod(block.shape) for block in blocks) <= _WRITTEN_OUT:
+        if is_written_out(blocks):
             blocks = [block.toarray() if scipy.sparse.issparse(block) else block for block in blocks]
         self.blocks, self.transposes = blocks, [block.T for block in blocks]
         ends = list(itertools.accumulate((block.shape[0] for block in blocks), initial=0))
