@@ -32,8 +32,8 @@ def is_formed_in_x(shape: tuple[int, int], theta_x: npt.NDArray[Any], theta_y: n
 
     So it is where y alone can be divided out, or both can and x is smaller.
     """
-    safe_x, safe_y = float(np.min(theta_x, initial=np.inf)) > 0.0, float(np.min(theta_y, initial=np.inf)) > 0.0
-    return shape[1] <= shape[0] if safe_x == safe_y else safe_y
+    safe_x, safe_y = theta_x.min(initial=np.inf) > 0.0, theta_y.min(initial=np.inf) > 0.0
+    return shape[1] <= shape[0] if safe_x == safe_y else bool(safe_y)
 
 
 def newton_cost(f: Program, g: Program, blocks: list[Any]) -> float:

@@ -173,7 +173,7 @@ class System:
         ends = ends[:5]
         floors = zip(itertools.pairwise(ends), typical, strict=True)
         self._floors = [(slice(a, b), size) for (a, b), size in floors if b > a]
-        self._damping = self._find_damping(a, _largest(matrix), c)
+        self._damping = self._find_damping(a, steep, c)
 
     @classmethod
     def of(cls, problem: SaddleProblem) -> System:
@@ -388,7 +388,8 @@ def with_diagonal(parts: list[Any], diagonal: Array) -> Any:
 
 
 def _largest(matrix: Any) -> float:
-    return float(abs(matrix).max()) if min(matrix.shape) else 0.0
+    numbers = matrix.data if scipy.sparse.issparse(matrix) else matrix
+    return float(np.abs(numbers).max(initial=0.0))
 
 
 def _lengths(f: Program, g: Program, steep: float) -> tuple[float, float]:
