@@ -125,7 +125,7 @@ class Linear(Flat):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out
         np.copyto(out, self.c)
-        return self.value(x), out
+        return Linear.value(self, x), out
 
     @cached_property
     def error_model(self) -> Rounding:

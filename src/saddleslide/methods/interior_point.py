@@ -35,6 +35,8 @@ _BANDED, _UNEVEN = 1e8, 100.0
 # What part of what is left gaps are, before the first look: less than they are, so that it may come in vain, where a
 # step takes more than so many operations, which is what a look takes.
 _EAGER, _WARY, _CHEAP = 0.2, 1.5, 1e6
+# A value is believed that has changed by no more than this part of it in a step.
+_SETTLED = 0.5
 
 
 @dataclass
@@ -54,8 +56,10 @@ class InteriorState(State):
     left: float = math.inf
     falls: bool = True
     ratio: float = _EAGER
-    # F at the point before the last step, but for constants.
+    # F at the point before the last step, but for constants, and whether that is about what it was a step before: values
+    # of constraints alone shrink with the gap.
     value: float = math.nan
+    is_settled: bool = False
 
 
 @final
@@ -143,7 +147,8 @@ class InteriorPoint(Method):
         missed = np.sqrt(np.add.reduceat(missed * missed, system.starts) * np.add.reduceat(u * u, system.starts))
         left = float(system.room(u) @ z) + float(missed.sum())
         value, falls = system.value(state.u, wrong), left < state.left
-        return replace(state, u=u, z=z, steps=state.steps + 1, left=left, falls=falls, value=value)
+        settled = abs(value - state.value) <= _SETTLED * abs(state.value)
+        return replace(state, u=u, z=z, steps=state.steps + 1, left=left, falls=falls, value=value, is_settled=settled)
 
     def _system(self, oracles: Oracles) -> System:
         system: System = oracles.workspace(lambda: System.of(oracles.problem), InteriorPoint)
@@ -172,7 +177,8 @@ class InteriorPoint(Method):
         return replace(state, best=best, best_gap=gap, idle=idle)
 
     def expects(self, state: InteriorState) -> tuple[float, float]:
-        return state.ratio * state.left if state.falls else 0.0, state.value
+        gap = state.ratio * state.left if state.falls else 0.0
+        return gap, state.value if state.is_settled else math.nan
 
     def is_finished(self, state: InteriorState) -> bool:
         stands = math.isfinite(state.best_gap) and state.idle >= _PATIENCE
