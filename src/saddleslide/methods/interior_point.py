@@ -56,8 +56,8 @@ class InteriorState(State):
     left: float = math.inf
     falls: bool = True
     ratio: float = _EAGER
-    # F at the point before the last step, but for constants, and whether that is about what it was a step before: values
-    # of constraints alone shrink with the gap.
+    # F at the point before the last step, but for constants, and whether that is about what it was a step before:
+    # values of constraints alone shrink with the gap.
     value: float = math.nan
     is_settled: bool = False
 
