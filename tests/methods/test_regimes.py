@@ -787,6 +787,10 @@ def test_a_proved_stage_with_simple_terms_contracts_by_three_quarters(sigma):
     assert after <= 0.75 * Psi0
     if sigma:
         assert max(level.term.variance for level in plan.schedule.stages[0].levels) > 0.0
+        f = F.Quadratic(1.0) + 0.3 * F.L1()
+        alone = ss.SaddleProblem(f=f, g=g, B=problem.B, X=problem.X, Y=problem.Y)
+        plan = ss.plan(alone, 0.1, regime="restarts", simple=("f",), Psi0=10.0)
+        assert sorted(plan.order) == ["B", "g"]
 
 
 def test_an_anchor_is_made_of_the_function_that_has_no_simple_term():

@@ -59,6 +59,9 @@ def test_a_proved_stage_makes_far_fewer_calls_than_the_constants_of_the_paper_as
         calls = {level.term.name: level.N for level in stage.levels}
         assert all(222.0 * math.sqrt(kappa) > 25.0 * calls[name] for name, kappa in zip("fg", kappas, strict=False))
         assert 49_152.0 * math.sqrt(kappas[2]) > 5_000.0 * calls["B"]
+    # Rough functions, which take c^4 times their budgets, leave the products at c times theirs.
+    stage = prove_stage(Curvature(Holder(0.0, 10.0), Holder(0.0, 40.0), 10.0, 1.0, 1.0), Omega=1.0)
+    assert {level.term.name: level.N for level in stage.levels}["B"] < 100
 
 
 def test_the_constants_without_anchors_are_those_of_strong_convexity_and_no_others():
