@@ -90,7 +90,7 @@ def solve(
     time_limit : float, optional
         Limit in seconds. Where the clock decides, the same run may end elsewhere the next time.
     callback : callable, optional
-        Called with an intermediate Result after every outer step; raising StopIteration ends the run.
+        Called with an intermediate Result after every outer step that is judged; raising StopIteration ends the run.
     progress : bool, optional
         Show calls, gap and time while it runs: see `ss.Progress`. Each plan and how it ended is also logged under
         "saddleslide" (level INFO), each judged step at DEBUG.
