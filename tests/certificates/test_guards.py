@@ -205,6 +205,16 @@ def test_true_functions_pass_in_single_precision_and_far_from_zero():
         assert adjoint_complaint(coupling, x, products[0], y, products[1]) == ""
 
 
+def test_products_of_points_whose_squares_underflow_are_compared_by_their_sizes():
+    """B^T y cancels to its rounding beside an x of 1e-170, whose length is not 0."""
+    matrix = np.array([[-2.32545819], [3.10846447], [2.93693445], [-0.0532982], [-5.04377488]])
+    coupling, x, y = ss.operators.as_operator(matrix), np.array([9e-170]), np.ones(5)
+    y[-1] = float(-(matrix[:-1].sum() / matrix[-1, 0]))
+    Bx, BTy = coupling.forward(x), coupling.adjoint(y) + 1e-12
+    assert adjoint_complaint(coupling, x, Bx, y, BTy) == ""
+    assert adjoint_complaint(coupling, x, Bx, y, BTy + 1e-3) != ""
+
+
 def test_gradients_that_cancel_near_a_minimum_are_no_contradiction():
     A = np.array([[0.13352832], [-0.18336926], [0.10571827], [0.13307263], [-0.11046788]])
     line = ss.domains.FullSpace(1)

@@ -37,6 +37,8 @@ _ADVICE = "Check signs, scaling and boundaries."
 _SAME = 2.0**-40
 # Below it numbers lose their digits.
 _TINY = float(np.finfo(np.float64).tiny)
+# Squares of sizes below this are no longer exact.
+_SQUARED = 1e-140
 # Of a value of own code, for every entry.
 _OWN_ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
 # Own code that was compared at fewer points is looked at in more, at these parts of the set's size from one of them.
@@ -58,13 +60,11 @@ def inconsistent(reason: str) -> RunEnded:
 def adjoint_complaint(coupling: Operator, x: Array, Bx: Array, y: Array, BTy: Array) -> str:
     """What is wrong with <Bx, y> = <x, B^T y>; empty where nothing is."""
     first, second = inner_product(Bx, y), inner_product(x, BTy)
-    sizes = length_of(x), length_of(y)
+    sizes = _size(x), _size(y)
     known = coupling.__dict__.get("norm")
     # Both products may be small by cancellation: rounding is relative to the norm of B, where that is known.
-    scale = max(length_of(Bx) * sizes[1], length_of(BTy) * sizes[0])
+    scale = max(_size(Bx) * sizes[1], _size(BTy) * sizes[0])
     scale = max(scale, known.upper * sizes[0] * sizes[1]) if known is not None else scale
-    # Norms of points far below 1 may underflow where their products do not.
-    scale = max(scale, abs(first), abs(second))
     difference = abs(first - second)
     # Matrices at hand know what rounding can do to their products, norm or not; products of tiny numbers underflow.
     rounding = 2.0 * coupling.product_error * sizes[0] * sizes[1] + _TINY
@@ -75,6 +75,15 @@ def adjoint_complaint(coupling: Operator, x: Array, Bx: Array, y: Array, BTy: Ar
         f"<Bx, y> = {first:.6g} and <x, B^T y> = {second:.6g} at one point: the adjoint of B is not the transpose of "
         f"its forward product. {_ADVICE}"
     )
+
+
+def _size(v: Array) -> float:
+    """|v|, also of numbers whose squares underflow."""
+    size = length_of(v)
+    if size > _SQUARED:
+        return size
+    largest = float(np.max(np.abs(v), initial=0.0))
+    return largest * length_of(v / largest) if largest > 0.0 else size
 
 
 def check_pair(coupling: Operator, x: Array, Bx: Array, y: Array, BTy: Array) -> float:
