@@ -140,7 +140,7 @@ def row(seed: int) -> dict[str, Any]:
     began = time.process_time()
     try:
         found = ss.minimize(objective, over=over, time_limit=SECONDS)
-    except ss.InputError as wrong:
+    except ss.errors.InputError as wrong:
         return {"seed": seed, "words": words, "truth": truth, "status": f"refused: {wrong}", "wrong": ""}
     seconds = time.process_time() - began
     wrong = ""

@@ -237,6 +237,29 @@ def test_a_target_that_is_not_met_is_exit_code_1(capsys, monkeypatch):
     assert "step_limit" in capsys.readouterr().out
 
 
+def test_inequalities_and_weights_from_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    G, c, weights = rng.standard_normal((3, 4)), rng.standard_normal(4), rng.random((8, 8))
+    files = {"G": G, "h": 0.1 * np.ones(3), "c": c, "weights": weights, "picture": rng.random((8, 8))}
+    for name, values in files.items():
+        np.savetxt(tmp_path / f"{name}.csv", values, delimiter=",")
+
+    def solved(problem, *names):
+        words = [word for name in names for word in (f"--{name}", f"{tmp_path}/{name}.csv")]
+        assert cli.main(["solve", problem, *words, "--rtol", "1e-6", "--out", str(tmp_path / "out")]) == 0
+        return json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))["facts"]["objective"]
+
+    f = ss.functions.Quadratic(1.0) + ss.functions.Linear(c)
+    inside = ss.gallery.constrained(f, G=G, h=0.1 * np.ones(3))
+    assert solved("constrained", "G", "h", "c") == pytest.approx(ss.solve(inside, rtol=1e-6).lower, rel=3e-6)
+    weighed = ss.gallery.denoise(files["picture"], 0.1, weights=weights)
+    expected = weighed.read(ss.solve(weighed, rtol=1e-6)).objective
+    assert solved("denoise", "picture", "weights") == pytest.approx(expected, rel=3e-6)
+    capsys.readouterr()
+    assert cli.main(["solve", "constrained", "--G", f"{tmp_path}/G.csv"]) == cli.EXIT_USAGE
+    assert "one of --G and --h is missing" in capsys.readouterr().err
+
+
 def test_constrained_from_files(tmp_path, capsys):
     rng = np.random.default_rng(0)
     A, c = rng.standard_normal((2, 6)), rng.standard_normal(6)

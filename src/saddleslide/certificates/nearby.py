@@ -88,9 +88,13 @@ class Nearby(Around):
             self.met_slopes = self._slopes(at.x, at.y, f_known.gradient + at.pull, g_known.gradient - at.Bx)
         sizes, present = self._measure_sizes(at)
         radii = self._given or self._lengths(_larger(sizes, self._least_sizes(at, sizes)))
+        # Where nothing has a scale, at a minimum of 0, a gap is one that no radius makes larger: one of 0.
         whole = math.isfinite(at.lower), math.isfinite(at.upper)
-        if all(known or all(0.0 < r < math.inf for r in each) for known, each in zip(whole, radii, strict=True)):
-            self._measure(at, f_known, g_known, radii, self._sizes_of_worth(sizes, present))
+        has_scale = all(known or all(each) for known, each in zip(whole, radii, strict=True))
+        if not has_scale:
+            radii = tuple(r or 1.0 for r in radii[0]), tuple(r or 1.0 for r in radii[1])
+        if all(known or all(r < math.inf for r in each) for known, each in zip(whole, radii, strict=True)):
+            self._measure(at, f_known, g_known, radii, self._sizes_of_worth(sizes, present), has_scale)
         return True
 
     def seek_rays(self, at: Inspection, rays: Rays) -> None:
@@ -98,8 +102,9 @@ class Nearby(Around):
             seek(rays, at, self._asked, self.blocks, self._far(at))
 
     def _measure(
-        self, at: Inspection, f_known: Linearisation, g_known: Linearisation | None, radii: Lengths, sizes: Lengths
-    ) -> None:
+        self, at: Inspection, f_known: Linearisation, g_known: Linearisation | None, radii: Lengths, sizes: Lengths,
+        has_scale: bool,
+    ) -> None:  # fmt: skip
         """The gap of a candidate within these radii, whose blocks have these sizes; kept where it is the smallest."""
         (below, above), blocks = self._sides, self.blocks
         lower, upper, taus = at.lower, at.upper, list(self.taus or _fill(blocks, math.nan))
@@ -127,6 +132,7 @@ class Nearby(Around):
         self.taus = taus[0], taus[1]
         # Written so that a NaN is never accepted; a bound above the other is rounding, or a contradiction.
         self.last_gap = abs(upper - lower) if math.isfinite(upper - lower) else math.inf
+        self.last_gap = self.last_gap if has_scale or self.last_gap == 0.0 else math.inf
         if lower <= upper and self.last_gap < self.gap:
             self.point, self.lower, self.upper, self.margin = (at.x, at.y), lower, upper, sum(margins)
             self.radii, self.worth, self.fall = radii, self._worth(at, sizes, f_known, g_known), at.fall

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+
 from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
@@ -141,6 +143,12 @@ def least_within(
         fall = (size + made.gradient) * radius
         margin = made.value + made.gradient * radius + inner * fall
         return Least(base - fall - inner * fall - made.value, margin, size / radius if radius > 0.0 else math.inf)
+    # Without a slope a point that a step does not leave is a minimiser, however far one looks.
+    is_least = size == made.gradient == 0.0 and np.array_equal(prox(simple, center, 1.0, domain), center)
+    if is_least or radius == 0.0:
+        here = value_aside(simple, center)
+        margin = made.value + FEW * (abs(base) + abs(here)) + errors_at(simple, center, here).value
+        return Least(base + here - margin if math.isfinite(here) else -math.inf, margin, math.inf)
     here = length_of(center)
     # A projection is as accurate as the point that it is of; entries that are clipped are exact.
     is_clipped = all(isinstance(part, Box | FullSpace) for part in domain.blocks)
@@ -153,7 +161,7 @@ def least_within(
         steep = length_of(slope + finite_slope(simple, center, domain))
         tau = max(steep / radius, FEW * abs(base) / radius**2, 1e-200)
     # One that suited another slope may leave the range of numbers with this one, as at a kink, where any weight suits.
-    tau = max(tau, FEW * size / radius) if radius > 0.0 else tau
+    tau = max(tau, FEW * size / radius)
     for _ in range(_STEPS):
         x = prox(simple, center - slope / tau, tau, domain)
         step = x - center

@@ -330,7 +330,13 @@ class Function(Built, ABC):
 
         With the slope and the size of its terms.
         """
-        return np.zeros_like(direction), 0.0, 0.0
+        form = self.separable_form()
+        if form is None or any(nu > 0.0 for _, nu in form.powers):
+            return np.zeros_like(direction), 0.0, 0.0
+        ray = np.where(np.asarray(form.quadratic) > 0.0, 0.0, direction)
+        steepest = sum(weight for weight, _ in (*form.powers, *form.hubers))
+        level, rise = form.linear * ray, steepest * np.abs(ray)
+        return ray, float(np.sum(level + rise)), float(np.sum(np.abs(level) + rise))
 
     def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
         """The minimum of f(x) + <c, x> over the domain with a certified error, where a closed form is known."""

@@ -268,6 +268,10 @@ class LogSumExp(Function):
         total = float(np.sum(weights))
         return top + math.log(total), np.divide(weights, total, out=out)
 
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        slope = float(np.max(direction))
+        return direction, slope, abs(slope)
+
     @property
     def error_model(self) -> Rounding:
         # An exponent x - max x is rounded, and moves its weight by as much.

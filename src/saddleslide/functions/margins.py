@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_number
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box
+from saddleslide.domains.program import Kink, Program
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.closed import EntrySum, is_between
@@ -21,9 +23,22 @@ from saddleslide.theory.holder import Holder
 
 
 class Kinked(EntrySum):
-    """A sum of piecewise linear functions; `jump` is between the least and the largest slope."""
+    """A sum of piecewise linear functions of each entry.
 
-    jump = 1.0
+    `jump` is between the least and the largest slope, `lean` their mean; the slope rises at `corners` by equal parts.
+    """
+
+    jump, lean = 1.0, 0.0
+    corners: tuple[float, ...] = (0.0,)
+
+    def as_program(self, size: int) -> Program:
+        weight = np.full(size, 0.5 * self.jump / len(self.corners))
+        kinks = tuple(Kink(weight, np.full(size, corner), np.zeros(size)) for corner in self.corners)
+        return replace(Program.on(size), linear=np.full(size, self.lean), kinks=kinks)
+
+    def recession(self, direction: Array) -> tuple[Array, float, float]:
+        level, rise = self.lean * direction, 0.5 * self.jump * np.abs(direction)
+        return direction, float(np.sum(level + rise)), float(np.sum(np.abs(level) + rise))
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(0.0, self.jump * math.sqrt(domain.size))
@@ -44,6 +59,8 @@ class Hinge(Kinked):
     >>> h.value(np.array([2.0, 0.5])), h.prox(np.array([2.0, 0.5, -1.0]), 1.0)
     (0.5, array([2., 1., 0.]))
     """
+
+    lean, corners = -0.5, (1.0,)
 
     def __repr__(self) -> str:
         return "Hinge()"
@@ -148,7 +165,7 @@ class PositivePart(Bent):
     (2.0, array([ 1.,  0., -4.]))
     """
 
-    slopes = 0.0, 1.0
+    slopes, lean = (0.0, 1.0), 0.5
 
     def __repr__(self) -> str:
         return "PositivePart()"
@@ -176,6 +193,7 @@ class Quantile(Bent):
             raise InputError(f"Quantile: q is {q!r}; expected a number in [0, 1].")
         # The slope on the left as it is stored: bounds are those of this function.
         self.slopes = self.q - 1.0, self.q
+        self.lean = 0.5 * sum(self.slopes)
 
     def __repr__(self) -> str:
         return f"Quantile({self.q:g})"
@@ -202,6 +220,7 @@ class EpsilonInsensitive(Kinked):
 
     def __init__(self, epsilon: float) -> None:
         self.epsilon = as_number(epsilon, "EpsilonInsensitive: epsilon", 0.0)
+        self.corners = -self.epsilon, self.epsilon
 
     def __repr__(self) -> str:
         return f"EpsilonInsensitive({self.epsilon:g})"

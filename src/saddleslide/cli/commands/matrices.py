@@ -91,6 +91,8 @@ def _consensus(chosen: Any) -> SaddleProblem:
 def _add_constrained(one: Any) -> None:
     one.add_argument("--A", metavar="FILE", help="matrix of the constraint A x = b; random when missing")
     one.add_argument("--b", metavar="FILE", help="right-hand side; with --A")
+    one.add_argument("--G", metavar="FILE", help="matrix of the constraint G x <= h; with --h, and with or without --A")
+    one.add_argument("--h", metavar="FILE", help="its right-hand side")
     one.add_argument("--Q", metavar="FILE", help="matrix of the objective <x, Q x> / 2, positive definite (identity)")
     one.add_argument("--c", metavar="FILE", help="vector of the objective <c, x> (0)")
     one.add_argument("--nonnegative", action="store_true", help="also x >= 0")
@@ -99,15 +101,21 @@ def _add_constrained(one: Any) -> None:
 
 
 def _build_constrained(chosen: Any) -> SaddleProblem:
-    A, b = _pair(chosen, "constrained", (5, 20), (5,), feasible=True)
-    if A.ndim != 2:
-        raise InputError(f"constrained: A has shape {A.shape}; expected a matrix.")
+    if (chosen.G is None) != (chosen.h is None):
+        raise InputError("constrained: one of --G and --h is missing; expected both or none.")
+    G, h = (None, None) if chosen.G is None else (read_matrix(chosen.G), read_array(chosen.h))
+    is_alone = G is not None and chosen.A is None and chosen.b is None
+    A, b = (None, None) if is_alone else _pair(chosen, "constrained", (5, 20), (5,), feasible=True)
+    matrices = {name: matrix for name, matrix in (("A", A), ("G", G)) if matrix is not None}
+    for name, matrix in matrices.items():
+        if matrix.ndim != 2:
+            raise InputError(f"constrained: {name} has shape {matrix.shape}; expected a matrix.")
     # Anything but a number as Q is a matrix, symmetric and positive semidefinite.
     f: Any = Quadratic(1.0 if chosen.Q is None else read_dense(chosen.Q))
     if chosen.c is not None:
         f = f + Linear(read_array(chosen.c))
-    X = NonNegative(A.shape[1]) if chosen.nonnegative else None
-    return constrained(f, A, b, X=X, bound=chosen.bound)
+    X = NonNegative(next(iter(matrices.values())).shape[1]) if chosen.nonnegative else None
+    return constrained(f, A, b, G=G, h=h, X=X, bound=chosen.bound)
 
 
 def _add_inverse(one: Any) -> None:
@@ -161,11 +169,11 @@ such as data.npz:A and data.npz:b
 """,
 )  # fmt: skip
 CONSTRAINED = Entry(
-    "constrained", "min <x, Q x> / 2 + <c, x> with A x = b: x, multipliers, feasibility", 1e-6,
+    "constrained", "min <x, Q x> / 2 + <c, x> with A x = b and G x <= h: x, multipliers, feasibility", 1e-6,
     _add_constrained, _build_constrained,
     examples=("", "--nonnegative --seed 1 --tol 1e-3"),
     report="--out constrained",
-    own=f"your own data: --A, --b, --Q and --c, each {_FILES}\n",
+    own=f"your own data: --A, --b, --G, --h, --Q and --c, each {_FILES}\n",
 )  # fmt: skip
 INVERSE = Entry(
     "inverse", "min |A x - b|^2 / 2 + weight/p sum |D x|^p, D the differences of neighbours", 1e-6,

@@ -26,6 +26,7 @@ def _add_picture(one: Any, name: str) -> None:
     one.add_argument("--huber", type=positive, help="square differences below this (plain TV when missing)")
     one.add_argument("--tv", choices=TV, default=TV[0], help=f"how differences are added up ({TV[0]})")
     one.add_argument("--data", choices=DATA, default=DATA[0], help=f"how pictures are compared ({DATA[0]})")
+    one.add_argument("--weights", metavar="FILE", help="how much each pixel counts: an array (all alike)")
     one.add_argument("--colour", action="store_true", help="keep the colours of a .png or .jpg (grey when missing)")
     one.add_argument("--nonnegative", action="store_true", help="also x >= 0")
     one.add_argument("--size", type=whole(4), default=64, help="pixels per side of the built-in picture (64)")
@@ -55,7 +56,9 @@ def _picture(chosen: Any, spoil: Any = None) -> Any:
 
 
 def _options(chosen: Any) -> dict[str, Any]:
-    return {"huber": chosen.huber or 0.0, "tv": chosen.tv, "data": chosen.data, "nonnegative": chosen.nonnegative}
+    weights = None if chosen.weights is None else read_dense(chosen.weights)
+    found = {"huber": chosen.huber or 0.0, "tv": chosen.tv, "data": chosen.data, "nonnegative": chosen.nonnegative}
+    return found | {"weights": weights}
 
 
 def _deblur(chosen: Any) -> SaddleProblem:
