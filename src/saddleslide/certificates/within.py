@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
-
 from saddleslide.arrays.base import Array, inner_product, length_of
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import Box, FullSpace
@@ -143,8 +141,8 @@ def least_within(
         fall = (size + made.gradient) * radius
         margin = made.value + made.gradient * radius + inner * fall
         return Least(base - fall - inner * fall - made.value, margin, size / radius if radius > 0.0 else math.inf)
-    # Without a slope a point that a step does not leave is a minimiser, however far one looks.
-    is_least = size == made.gradient == 0.0 and np.array_equal(prox(simple, center, 1.0, domain), center)
+    # Without a slope 0 is a minimiser, however far one looks, if a step stays there: elsewhere rounding may be why.
+    is_least = size == made.gradient == 0.0 and not center.any() and not prox(simple, center, 1.0, domain).any()
     if is_least or radius == 0.0:
         here = value_aside(simple, center)
         margin = made.value + FEW * (abs(base) + abs(here)) + errors_at(simple, center, here).value

@@ -84,8 +84,8 @@ class PrimalDualState(State):
     def at(cls, oracles: Oracles, start: Point, norm: float, weight: float) -> PrimalDualState:
         """At a start, with a first guess of the weight."""
         pull = oracles.pull(start[1])
-        # With B = 0 any step will do; one from the smallest norm would overflow.
-        return cls(*start, pull, norm or 1.0, weight, start, pull, (Candidate(*start, 0.0),))
+        # With B = 0 a long step is at the minimum at once; where there is none, squares must not overflow.
+        return cls(*start, pull, max(norm, 1e-100), weight, start, pull, (Candidate(*start, 0.0),))
 
 
 @final
