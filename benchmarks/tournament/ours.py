@@ -1,7 +1,7 @@
 """`ss.solve` as one more program of the tournament: a fresh problem and nothing set but the target.
 
 Per task: the seconds until each candidate of the run, all planning and the fit of the metric included, the run's own
-certificates not; and the seconds of the whole call, certificates included.
+certificates not; the seconds until the answer, and of the whole call beside it, certificates included.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ class Tape:
         self.kept.append((spent, candidate.x.copy(), candidate.y.copy()))
         self.apart = now() - self.began - spent
 
+    def close(self, result: ss.Result) -> None:
+        """The point that is returned, whose y a certificate may have raised: all the time of the call is charged."""
+        self.kept.append((now() - self.began, result.x.copy(), result.y.copy()))
+
 
 @contextmanager
 def watched(tape: Tape) -> Iterator[None]:
@@ -96,6 +100,7 @@ def solved(task: dict[str, Any], tape: Tape | None) -> tuple[np.ndarray, ss.Resu
         with watched(tape):
             tape.began = now()
             result = ss.solve(problem, reduction=task["target"])
+            tape.close(result)
     spent = now() - began
     gc.enable()
     return spent, result

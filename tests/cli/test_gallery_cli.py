@@ -142,6 +142,22 @@ def test_games_by_name(line, value, capsys):
     assert value is None or f"{value:.4f}"[:6] in out
 
 
+def test_no_regulariser_is_the_linear_program(tmp_path, capsys):
+    """Half of all moves by 1, which costs 1/2; |P|^2 / 20 of the plan comes on top where nothing is said."""
+    costs, given = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))), []
+    for name, array in (("costs", costs), ("source", [0.5, 0.5, 0.0]), ("target", [0.5, 0.0, 0.5])):
+        np.save(tmp_path / f"{name}.npy", array)
+        given += [f"--{name}", str(tmp_path / f"{name}.npy")]
+    none = ["--regulariser", "none"]
+    for options, objective in (([], 0.525), (none, 0.5)):
+        arguments = ["solve", "transport", *given, *options, "--rtol", "1e-6", "--out", str(tmp_path / "out")]
+        assert cli.main(arguments) == cli.EXIT_SOLVED
+        facts = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))["facts"]
+        assert facts["objective"] == pytest.approx(objective, abs=1e-5)
+    assert cli.main(["solve", "transport", *given, *none, "--regularisation", "0.1"]) == cli.EXIT_USAGE
+    assert "stands beside --regulariser none" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("regulariser", ["quadratic", "entropy", "none"])
 def test_transport_with_each_regulariser(regulariser, capsys):
     assert cli.main(["solve", "transport", "--size", "6", "--regulariser", regulariser, "--rtol", "1e-3"]) == 0

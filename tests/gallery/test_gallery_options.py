@@ -219,6 +219,8 @@ def test_inequalities_are_those_of_clarabel_with_their_multipliers(equations, bo
     assert solution.objective == pytest.approx(trusted.value, abs=1e-5)
     assert solution.x == pytest.approx(x.value, abs=1e-4)
     assert solution.inequality_multipliers == pytest.approx(limits[0].dual_value, abs=1e-3)
+    # Those that only have what interior points leave them are not counted.
+    assert solution.facts()["active inequalities"] == np.count_nonzero(limits[0].dual_value > 1e-4)
     assert solution.residual == pytest.approx(
         np.linalg.norm(np.r_[np.maximum(G @ solution.x - h, 0), A @ solution.x - b if equations else 0]), abs=1e-12
     )

@@ -71,6 +71,6 @@ def _reason(name: str, function: Function, set_name: str, domain: Domain, rest: 
 def _change(name: str, function: Function, set_name: str, domain: Domain) -> str:
     """What would bound one block."""
     below = isinstance(domain, Box) and bool(np.all(np.isfinite(domain.lower)))
-    box = f"pass {set_name}=Box({'0' if below else '-big'}, big)"
+    box = f"pass {set_name}=Box({'0' if below else '-big'}, big)" + " (over= in minimize)" * (set_name == "X")
     ridge = f"give {name} a ridge=" if function.linear_image is not None else f"add a small Quadratic to {name}"
     return f"{box} or {ridge}"

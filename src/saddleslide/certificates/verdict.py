@@ -65,7 +65,7 @@ class Status(Enum):
     )
     CALL_LIMIT = (
         "The call budget was used up before the target. The point and its bounds are the best so far and true. Raise "
-        "max_calls, or run on from the point with start=."
+        "max_calls, or run on from the point with start=, or from a checkpoint with ss.resume."
     )
     TIME_LIMIT = (
         "The time limit was reached before the target. The point and its bounds are the best so far and true. Raise "
@@ -73,7 +73,7 @@ class Status(Enum):
     )
     STEP_LIMIT = (
         "The limit on steps was reached before the target. The point and its bounds are the best so far and true. "
-        "Raise max_steps, or run on from the point with start=."
+        "Raise max_steps, or run on from the point with start=, or from a checkpoint with ss.resume."
     )
     NUMERICAL_LIMIT = (
         "The gap is as small as rounding allows and the target is smaller still, or numbers on the way left the range "

@@ -34,6 +34,8 @@ from saddleslide.problem import Enclosure, SaddleProblem
 _ROOM = 10.0
 # b counts as outside the range of A when its distance is above, and the normal equations hold to, these parts.
 _OUTSIDE, _NORMAL = 1e-7, 1e-7
+# A row of G holds with equality to this part of its terms.
+_TIGHT = 1e-3
 
 
 @final
@@ -117,15 +119,24 @@ class ConstrainedSolution(Solution):
             )
         return f"{said} holds to {self.residual:.1e}."
 
+    @property
+    def _active(self) -> int:
+        """Rows of G that hold with equality, to a part of their terms, and have a multiplier.
+
+        Interior points leave a small one to every row.
+        """
+        image, h = self.A.forward(self.x).ravel()[self.equations :], self.b.ravel()[self.equations :]
+        is_tight = h - image <= _TIGHT * (np.abs(image) + np.abs(h))
+        return int(np.count_nonzero(is_tight & (self.inequality_multipliers.ravel() > 0.0)))
+
     def facts(self) -> dict[str, Fact]:
-        active = int(np.count_nonzero(self.inequality_multipliers > 0.0))
         return {
             "objective": self.objective,
             "minimum at least": self.result.lower,
             "residual |Ax - b|" if self.equations == self.b.size else "residual of the constraints": self.residual,
             "norm of the multipliers": float(np.linalg.norm(self.multipliers)),
             **({} if self.around is None else {"bound on the multipliers": self.bound}),
-            **({} if self.equations == self.b.size else {"active inequalities": active}),
+            **({} if self.equations == self.b.size else {"active inequalities": self._active}),
             "feasibility": self.verdict,
         }
 

@@ -69,7 +69,7 @@ class Methods(Mapping[str, type[Method]]):
 
     def __getitem__(self, name: str) -> type[Method]:
         if not isinstance(name, str) or name not in HOMES:
-            raise InputError(f"method: {name!r} is unknown; expected one of {', '.join(self)}.")
+            raise InputError(f"method: {name!r} is unknown; expected auto, adaptive or one of {', '.join(self)}.")
         found: type[Method] = _load(*HOMES[name])
         return found
 

@@ -46,16 +46,17 @@ def _add_transport(one: Any) -> None:
         one.add_argument(f"--{name}", metavar="FILE", help=f"{name}; all three files or none")
     one.add_argument("--size", type=whole(2), default=40, help="bins of the built-in histograms (40)")
     one.add_argument(
-        "--regularisation", type=positive, default=0.1, help="weight of |P|^2 / 2, or of the entropy (0.1)"
+        "--regularisation", type=positive, metavar="WEIGHT", help="weight of |P|^2 / 2, or of the entropy (0.1)"
     )
     one.add_argument("--regulariser", choices=("quadratic", "entropy", "none"), default="quadratic", help="(quadratic)")
 
 
 def _transport(chosen: Any) -> SaddleProblem:
-    options = {
-        "regularisation": chosen.regularisation,
-        "regulariser": None if chosen.regulariser == "none" else chosen.regulariser,
-    }
+    options: dict[str, Any] = {}
+    if chosen.regulariser != "none":
+        options = {"regularisation": chosen.regularisation or 0.1, "regulariser": chosen.regulariser}
+    elif chosen.regularisation is not None:
+        raise InputError("transport: --regularisation stands beside --regulariser none; expected one of them.")
     files = (chosen.costs, chosen.source, chosen.target)
     if any(file is not None for file in files):
         if None in files:
