@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import beside, inner_product, moved_product
+from saddleslide.arrays.base import beside, inner_product, length_of, moved_product
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.functions.separable import finite_slope
@@ -27,6 +27,7 @@ from saddleslide.methods.grid_steps import GridSteps, Rates, known_steps
 from saddleslide.operators.adjoint_test import sign_vector
 from saddleslide.operators.explicit import Matrix, Stored
 from saddleslide.operators.spectrum import DECLARED
+from saddleslide.oracles.calls import RunEnded
 
 if TYPE_CHECKING:
     from saddleslide.domains.base import Domain
@@ -41,6 +42,8 @@ _LONGEST_CHUNK = 512
 _SUFFICIENT, _NECESSARY, _LONGEST = 0.2, 0.8, 0.36
 # Steps to the next look, at least, where that is when the target is expected to be met.
 _SHORTEST_CHUNK = 4
+# The norm of B = 0; after so many steps of its length points beyond a distance fall for ever, and no ray shows it.
+_NO_NORM, _RAYS_TRIED, _FALLEN = 1e-100, 128, 1e50
 # Power steps that estimate a norm, and what is put on top; where a step shows that it is larger, that is taken.
 _POWER_STEPS, _SAFETY = 12, 1.02
 # What of its point a step moves at least to show that: products of shorter ones are rounding.
@@ -85,7 +88,7 @@ class PrimalDualState(State):
         """At a start, with a first guess of the weight."""
         pull = oracles.pull(start[1])
         # With B = 0 a long step is at the minimum at once; where there is none, squares must not overflow.
-        return cls(*start, pull, max(norm, 1e-100), weight, start, pull, (Candidate(*start, 0.0),))
+        return cls(*start, pull, max(norm, _NO_NORM), weight, start, pull, (Candidate(*start, 0.0),))
 
 
 @final
@@ -182,6 +185,8 @@ class RestartedPrimalDual(Method):
     def learn(self, state: PrimalDualState, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> PrimalDualState:
         """The next look is where the gap, falling as it did, meets the target, if that is soon."""
         gap, chunk = judge.known_gap, state.chunk
+        if state.norm <= _NO_NORM and state.steps >= _RAYS_TRIED and length_of(state.points[0].x) > _FALLEN:
+            raise RunEnded("NUMERICAL_LIMIT", "the objective falls on and on along steps without bound")
         if 0.0 < judge.target < gap < state.gap < math.inf:
             pace = math.log(state.gap / gap) / (state.steps - state.seen)
             chunk = min(chunk, max(_SHORTEST_CHUNK, math.ceil(math.log(gap / judge.target) / pace)))
