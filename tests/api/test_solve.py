@@ -466,15 +466,17 @@ def test_without_values_solve_says_so_before_any_call():
     assert not calls
 
 
-def test_problems_without_a_bound_end_with_that_status():
+def test_problems_without_a_bound_are_claimed_within_radii():
     free = ss.domains.FullSpace(2)
     flat = ss.functions.Custom(
         gradient=lambda x: np.tanh(x), value=lambda x: float(np.sum(np.log(np.cosh(x)))), smoothness=ss.Holder(1.0, 1.0)
     )
     problem = ss.SaddleProblem(f=flat, g=ss.functions.Zero(), B=np.eye(2), X=free, Y=ss.domains.Box(-0.5, 0.5, shape=2))
-    result = ss.solve(problem, tol=1e-6)
-    assert result.status is ss.Status.NO_CERTIFICATE
-    assert result.gap == math.inf and "strong convexity" in result.certificate.reason
+    # At the minimum from the start, and from elsewhere.
+    for start in (None, (np.ones(2), np.zeros(2))):
+        result = ss.solve(problem, tol=1e-6, start=start)
+        assert result.status is ss.Status.SOLVED_WITHIN and result.gap <= 1e-6
+        assert result.certificate.gap == math.inf and "strong convexity" in result.certificate.reason
 
 
 @gathered("bad", [math.nan, math.inf])

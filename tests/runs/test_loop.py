@@ -338,7 +338,9 @@ def test_domains_on_which_a_bound_does_not_apply_are_flagged_in_the_plan(name):
 def test_silent_functions_unknown_names_and_options_are_refused_before_any_call():
     counted = CountedProblem(np.eye(3), norm=1.0)
     problem = counted.problem
-    with pytest.raises(InputError, match=r"'newton' is unknown; expected one of .*mirror-prox.*universal-gradient"):
+    with pytest.raises(
+        InputError, match=r"'newton' is unknown; expected auto, adaptive or one of .*mirror-prox.*universal-gradient"
+    ):
         ss.solve(problem, tol=0.1, method="newton")
     with pytest.raises(InputError, match=r"method is the class PDHG; expected an instance, PDHG\(\)"):
         ss.solve(problem, tol=0.1, method=ss.methods.PDHG)
