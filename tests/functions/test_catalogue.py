@@ -212,8 +212,10 @@ def test_minima_with_a_tilt_are_bounds(name):
             if found is None:
                 continue
             tried += 1
-            for x in points(shape, 20):
-                at = domain.project(inside(h, x))
+            # Far from the minimiser, and beside it, where one that is not quite it would show.
+            beside = [found.point + d for d in points(shape, 12, 1e-4)] if math.isfinite(found.value) else []
+            for x in (*(inside(h, x) for x in points(shape, 20)), *beside):
+                at = domain.project(x)
                 assert h.value(at) + np.vdot(c, at) >= found.value - 1e-11
             if math.isfinite(found.value):
                 at = h.value(found.point) + np.vdot(c, found.point)
